@@ -1,0 +1,45 @@
+//! Where side effects go.
+
+use std::time::Duration;
+
+use crate::record::Effect;
+
+/// What became of one delivery.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum SinkAnswer {
+    /// The effect took place (or had taken place before, under the same idempotency key).
+    Done,
+    /// The sink has seen a higher token for the topic partition: a newer owner acts. Never retried.
+    Fenced {
+        /// What the sink said.
+        why: String,
+    },
+    /// It did not take place, or nobody knows; trying again may help.
+    Retry {
+        /// Not before so long from now, if the sink said so.
+        after: Option<Duration>,
+        /// What went wrong.
+        why: String,
+    },
+    /// It did not take place and trying again cannot help.
+    Permanent {
+        /// What the sink said.
+        why: String,
+    },
+}
+
+/// A sink. One value serves every worker thread; a delivery blocks its worker until it is answered
+/// or its time limit passed.
+pub trait Sink: Send + Sync {
+    /// Carries out one side effect.
+    fn deliver(&self, effect: &Effect<'_>) -> SinkAnswer;
+
+    /// Makes durable what `deliver` accepted, called before the process ends. Sinks that answer
+    /// only for what is durable need nothing here.
+    ///
+    /// # Errors
+    /// What could not be made durable.
+    fn flush(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
