@@ -1,1 +1,28 @@
-//! To come.
+//! The gateway: topic in, guarded side effect out.
+//!
+//! One thread, the poll thread, owns the Kafka client and the guard; workers run side effects and
+//! report back over channels. [`run`] is that thread.
+
+mod error;
+mod events;
+mod settings;
+mod stop;
+
+pub use error::GatewayError;
+pub use events::{Event, Observer, RebalanceKind, Summary, Unwatched};
+pub use settings::{EngineFactory, Protocol, Settings, StartAt};
+pub use stop::{StopHandle, StopSignal, stop_signal};
+
+/// Runs a gateway on this thread until `stop` asks it to end.
+///
+/// # Errors
+/// [`GatewayError`]: it could not start or cannot go on. What was not committed is read again by
+/// the next owner.
+pub fn run(
+    settings: Settings,
+    stop: StopSignal,
+    observer: &mut dyn Observer,
+) -> Result<Summary, GatewayError> {
+    let _ = (stop, observer);
+    Err(GatewayError::Setting(format!("no topic of {:?} can be consumed yet", settings.topics)))
+}
