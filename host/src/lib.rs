@@ -14,6 +14,7 @@ pub mod gateway;
 pub mod kafka;
 pub mod key;
 pub mod memory;
+pub mod native;
 pub mod plugin;
 pub mod record;
 pub mod sink;
