@@ -1,2 +1,84 @@
-//! b
-fn main(){}
+//! The project's commands. People and CI run the same ones; `cargo xtask --help` lists them.
+
+mod bench;
+mod clock;
+mod demo;
+mod kafka;
+mod shell;
+mod test;
+mod toolchain;
+mod wasm;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::workspace::Workspace;
+
+/// Builds, shows, tests and measures rebalance-guard.
+///
+/// Nothing but rustup, a C compiler and make is needed for the demo; the tests against a real
+/// broker also want Java 17 and Maven. What a command can add by itself (Rust targets, the broker's
+/// jars) it adds, and says so.
+#[derive(Debug, Parser)]
+#[command(
+    name = "cargo xtask",
+    bin_name = "cargo xtask",
+    arg_required_else_help = true
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Watch a consumer group lose members while every record takes effect exactly once.
+    ///
+    /// Builds the plugin and the gateway, then runs `rebalance-guard demo` with the arguments that
+    /// follow. Example: cargo xtask demo --engine native --seed 3
+    Demo(demo::Arguments),
+    /// Run every check: style, bare-metal builds, plugin, documents, tests, a real broker.
+    ///
+    /// Stops at the first failure. What cannot run on this machine (no Java, no Maven) is skipped
+    /// with a line that says so; with RG_REQUIRE=1 in the environment it fails instead.
+    Test(test::Arguments),
+    /// Measure the hot path.
+    ///
+    /// Runs the Criterion benchmarks; arguments that follow go to Criterion. Example: cargo xtask
+    /// bench admit
+    Bench(bench::Arguments),
+    /// Fetch Apache Kafka and run one broker on loopback.
+    Kafka(kafka::Arguments),
+    /// Build the plugin into target/plugin/ and check it: no import, bounded memory, plain MVP.
+    Wasm,
+}
+
+fn main() -> ExitCode {
+    match run(&Arguments::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
+    let workspace = Workspace::find()?;
+    match &arguments.command {
+        Command::Demo(arguments) => demo::run(&workspace, arguments),
+        Command::Test(arguments) => test::run(&workspace, arguments),
+        Command::Bench(arguments) => bench::run(&workspace, arguments),
+        Command::Kafka(arguments) => kafka::run(&workspace, arguments),
+        Command::Wasm => build_plugin(&workspace),
+    }
+}
+
+fn build_plugin(workspace: &Workspace) -> anyhow::Result<ExitCode> {
+    toolchain::add_targets(toolchain::PLUGIN)?;
+    let plugin = wasm::build(workspace.root(), workspace.target())?;
+    println!("the plugin: {}", plugin.display());
+    Ok(ExitCode::SUCCESS)
+}
