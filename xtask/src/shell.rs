@@ -100,7 +100,7 @@ mod tests {
     fn both_streams_are_looked_at_in_order() {
         let mut lines = Vec::new();
         let mut command = Command::new("sh");
-        command.args(["-c", "echo one; echo two >&2; printf three"]);
+        command.args(["-c", "echo one; echo two >&2; echo three"]);
         run_and_look(&mut command, &mut |line| lines.push(line.to_owned())).expect("it runs");
         assert_eq!(lines, ["one", "two", "three"]);
     }
