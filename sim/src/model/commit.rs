@@ -1,0 +1,190 @@
+//! Offers and what the coordinator said to them.
+
+use rebalance_guard::{Assignment, CommitAnswer, Partition, Phase, Reply, Scope};
+
+use super::Model;
+use super::own::{Kind, Offer, Own};
+
+impl Model {
+    /// The value to offer now, if one is due.
+    pub(super) fn due_commit(&self, partition: Partition) -> Option<u64> {
+        let own = self.own(partition)?;
+        let mark = own.mark()?;
+        let blocked = match own.phase {
+            Phase::Committing => own.open.is_some_and(|offer| offer.value == mark),
+            _ => own.open.is_some(),
+        };
+        let news = own.confirmed.is_none_or(|confirmed| mark > confirmed) && mark >= own.floor;
+        if blocked || !news {
+            return None;
+        }
+        if let Some(again) = own.again_at {
+            return (self.now >= again).then_some(mark);
+        }
+        if own.phase == Phase::Committing {
+            return Some(mark);
+        }
+        let interval = own.offer_base.saturating_add(self.config.commit_interval);
+        let due = self.now >= interval || own.finished_since >= self.config.commit_count;
+        (own.wants(mark) && due).then_some(mark)
+    }
+
+    /// Notes that `value` was offered.
+    pub(super) fn offer(&mut self, partition: Partition, value: u64) {
+        let now = self.now;
+        let Some(slot) = self.slots.get_mut(&partition) else {
+            return;
+        };
+        slot.offered_ever = slot.offered_ever.max(Some(value));
+        let Some(own) = slot.own.as_mut() else { return };
+        own.open = Some(Offer { value, at: now });
+        own.last_offered = Some(value);
+        own.highest_offered = own.highest_offered.max(Some(value));
+        own.again_at = None;
+        own.offer_base = now;
+        own.finished_since = 0;
+    }
+
+    /// Whether a sealed partition has something to commit; makes it due.
+    pub(super) fn prepare_last_commit(&mut self, partition: Partition) -> bool {
+        let Some(own) = self.own_mut(partition) else {
+            return false;
+        };
+        let Some(mark) = own.mark() else { return false };
+        own.again_at = None;
+        let news = match own.kind {
+            None => false,
+            Some(Kind::Committed) => own.confirmed.is_none_or(|confirmed| mark > confirmed),
+            Some(Kind::Empty) => own.confirmed != Some(mark),
+            Some(Kind::At) => own.anything_finished() && own.confirmed != Some(mark),
+        };
+        news && mark >= own.floor
+    }
+
+    pub(super) fn offer_times_out(&mut self, partition: Partition) {
+        let config = self.config;
+        let Some(own) = self.own_mut(partition) else {
+            return;
+        };
+        if let Some(offer) = own.open.take() {
+            let at = offer.at.saturating_add(config.commit_timeout);
+            own.again_at = Some(at.saturating_add(config.commit_backoff));
+        }
+    }
+
+    pub(super) fn commit_answered(
+        &mut self,
+        partition: Partition,
+        assignment: Assignment,
+        offset: u64,
+        answer: CommitAnswer,
+    ) -> Reply {
+        if !self.current(partition, assignment) {
+            return Reply::Stale;
+        }
+        match answer {
+            CommitAnswer::Stored => self.stored(partition, offset),
+            CommitAnswer::Retry | CommitAnswer::Rejected => {
+                self.refused(partition, offset, answer == CommitAnswer::Rejected)
+            }
+            CommitAnswer::NotMine => {
+                self.lost(Scope::Some(&[partition]));
+                Reply::Done
+            }
+            CommitAnswer::Fatal => {
+                self.lost(Scope::Fatal);
+                Reply::Done
+            }
+        }
+    }
+
+    fn stored(&mut self, partition: Partition, offset: u64) -> Reply {
+        let Some(slot) = self.slots.get_mut(&partition) else {
+            return Reply::Stale;
+        };
+        let Some(own) = slot.own.as_mut() else {
+            return Reply::Stale;
+        };
+        if own.highest_offered.is_none_or(|highest| offset > highest) {
+            return Reply::Stale;
+        }
+        own.confirmed = own.confirmed.max(Some(offset));
+        own.group_empty = false;
+        slot.committed_before = slot.committed_before.max(Some(offset));
+        if own.open.is_some_and(|offer| offer.value == offset) {
+            own.open = None;
+        }
+        if own.phase == Phase::Committing && own.mark() == Some(offset) {
+            self.release(partition);
+        }
+        Reply::Done
+    }
+
+    fn refused(&mut self, partition: Partition, offset: u64, rejected: bool) -> Reply {
+        let (now, config) = (self.now, self.config);
+        let Some(own) = self.own_mut(partition) else {
+            return Reply::Stale;
+        };
+        if own.open.is_none_or(|offer| offer.value != offset) {
+            return Reply::Stale;
+        }
+        own.open = None;
+        let again = own.rejected;
+        own.rejected |= rejected;
+        let wait = match (rejected, again) {
+            (false, _) => config.commit_backoff,
+            (true, false) => 0,
+            (true, true) => config.commit_timeout,
+        };
+        own.again_at = Some(now.saturating_add(wait));
+        if rejected && again && own.phase == Phase::Committing {
+            self.release(partition);
+        }
+        Reply::Done
+    }
+
+    pub(super) fn group_offset(
+        &mut self,
+        partition: Partition,
+        assignment: Assignment,
+        told: u64,
+    ) -> Reply {
+        if !self.current(partition, assignment) {
+            return Reply::Stale;
+        }
+        let now = self.now;
+        let Some(slot) = self.slots.get_mut(&partition) else {
+            return Reply::Stale;
+        };
+        slot.committed_before = slot.committed_before.max(Some(told));
+        let Some(own) = slot.own.as_mut() else {
+            return Reply::Stale;
+        };
+        if own.mark().is_some_and(|mark| told > mark) {
+            own.open = None;
+            own.floor = own.floor.max(told);
+            if own.phase == Phase::Committing {
+                self.release(partition);
+            }
+        } else if own.confirmed.is_some_and(|confirmed| told < confirmed) {
+            own.confirmed = Some(told);
+            own.last_offered = None;
+            if own.open.is_none() {
+                own.again_at = Some(now);
+            }
+        }
+        Reply::Done
+    }
+}
+
+impl Own {
+    /// Whether the mark is news enough for an offer.
+    fn wants(&self, mark: u64) -> bool {
+        let passed = self.last_offered.is_none_or(|last| mark > last);
+        match self.kind {
+            None => false,
+            Some(Kind::Committed | Kind::Empty) => passed,
+            Some(Kind::At) => self.anything_finished() && passed,
+        }
+    }
+}

@@ -1,0 +1,358 @@
+//! Partitions that come and go.
+
+use std::collections::BTreeMap;
+
+use rebalance_guard::{
+    Assignment, Ended, InputError, Output, Partition, Phase, Reply, Resume, Scope, Sealed,
+};
+
+use super::own::{self, Kind, Own, Place};
+use super::{Flight, Hands, Model, Slot};
+
+impl Model {
+    pub(super) fn assign(
+        &mut self,
+        generation: Option<i32>,
+        entries: &[(Partition, Resume)],
+    ) -> Result<Reply, InputError> {
+        // First mention gives the order, last mention the resume position.
+        let mut order = Vec::new();
+        let mut resumes = BTreeMap::new();
+        for (partition, resume) in entries {
+            if resumes.insert(*partition, *resume).is_none() {
+                order.push(*partition);
+            }
+        }
+        self.check_assign(entries, &order)?;
+        let owned_before = !self.owned().is_empty();
+        let number = generation.filter(|g| *g >= 1).map_or(0, |g| g as u64);
+        let group = (u64::from(self.config.epoch) << 32) + number;
+        self.lease_expired = false;
+        for partition in &order {
+            match self.own(*partition).map(|own| own.phase) {
+                Some(Phase::Active) => self.end(*partition, Ended::Lost),
+                Some(Phase::Draining) => self.end(*partition, Ended::Replaced),
+                Some(_) => self.release(*partition),
+                None => {}
+            }
+            self.make_room(*partition, &order);
+            let resume = resumes.get(partition).copied().unwrap_or(Resume::Unknown);
+            self.open(*partition, group, resume);
+        }
+        if !owned_before && !order.is_empty() {
+            self.lease = Some(self.now);
+        }
+        self.count_assign(generation, !order.is_empty());
+        Ok(Reply::Done)
+    }
+
+    fn check_assign(
+        &self,
+        entries: &[(Partition, Resume)],
+        order: &[Partition],
+    ) -> Result<(), InputError> {
+        if let Some((bad, _)) = entries.iter().find(|(partition, _)| partition.index < 0) {
+            return Err(InputError::NegativePartition(bad.index));
+        }
+        if self.dead {
+            return Err(InputError::Dead);
+        }
+        let new = order.iter().filter(|p| !self.slots.contains_key(p)).count();
+        let free = (self.config.partitions as usize).saturating_sub(self.slots.len());
+        let forgettable =
+            |(p, slot): &(&Partition, &Slot)| slot.own.is_none() && !order.contains(p);
+        let available = free + self.slots.iter().filter(forgettable).count();
+        if new > available {
+            return Err(InputError::PartitionsFull {
+                needed: new as u32,
+                available: available as u32,
+            });
+        }
+        self.check_counter(order.len() as u64)
+    }
+
+    fn check_counter(&self, needed: u64) -> Result<(), InputError> {
+        let enough = match self.next_assignment {
+            Some(next) => needed == 0 || next.checked_add(needed - 1).is_some(),
+            None => needed == 0,
+        };
+        if enough {
+            Ok(())
+        } else {
+            Err(InputError::AssignmentsSpent)
+        }
+    }
+
+    /// Forgets the partition that ended first, if the table is full and `partition` is not in it.
+    fn make_room(&mut self, partition: Partition, order: &[Partition]) {
+        let full = self.slots.len() >= self.config.partitions as usize;
+        if self.slots.contains_key(&partition) || !full {
+            return;
+        }
+        let idle = self
+            .slots
+            .iter()
+            .filter(|(p, s)| s.own.is_none() && !order.contains(p));
+        let oldest = idle.min_by_key(|(_, slot)| slot.ended).map(|(p, _)| *p);
+        if let Some(oldest) = oldest {
+            self.slots.remove(&oldest);
+            self.judge_storm();
+        }
+    }
+
+    fn open(&mut self, partition: Partition, group: u64, resume: Resume) {
+        let Some(number) = self.next_assignment else {
+            return;
+        };
+        let Some(assignment) = Assignment::new(number) else {
+            return;
+        };
+        self.next_assignment = number.checked_add(1);
+        let mut own = Own::new(assignment, group, self.now);
+        own.set_resume(resume);
+        self.slots.entry(partition).or_default().own = Some(own);
+        self.report_step_back(partition);
+    }
+
+    /// The group's offset went back since this process committed.
+    fn report_step_back(&mut self, partition: Partition) {
+        let Some(slot) = self.slots.get(&partition) else {
+            return;
+        };
+        let resume = slot.own.as_ref().and_then(|own| own.resume);
+        let (Some(before), Some(to)) = (slot.committed_before, resume) else {
+            return;
+        };
+        if to < before {
+            let (from, to) = (own::offset(before), own::offset(to));
+            self.report(Output::StepBack {
+                partition,
+                from,
+                to,
+            });
+        }
+    }
+
+    pub(super) fn position(
+        &mut self,
+        partition: Partition,
+        assignment: Assignment,
+        resume: Resume,
+    ) -> Result<Reply, InputError> {
+        if resume == Resume::Unknown {
+            return Err(InputError::NoPosition);
+        }
+        let waiting = |own: &Own| {
+            own.assignment == assignment && own.kind.is_none() && own.phase == Phase::Active
+        };
+        let Some(own) = self.own_mut(partition).filter(|own| waiting(own)) else {
+            return Ok(Reply::Stale);
+        };
+        own.set_resume(resume);
+        if let (Some(debt), Some(resume)) = (&own.owed, own.resume)
+            && debt.offset < resume
+        {
+            own.owed = None;
+        }
+        self.report_step_back(partition);
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn revoke(&mut self, partitions: &[Partition], deadline: u64) {
+        let now = self.now;
+        let mut fenced = Vec::new();
+        let mut content = false;
+        for partition in partitions {
+            let Some(own) = self.own_mut(*partition) else {
+                continue;
+            };
+            content = true;
+            match own.phase {
+                Phase::Active => own.deadline = deadline.max(now),
+                Phase::Draining => own.deadline = own.deadline.min(deadline.max(now)),
+                _ => continue,
+            }
+            own.phase = Phase::Draining;
+            own.owed = None;
+            if !fenced.contains(partition) {
+                fenced.push(*partition);
+            }
+        }
+        for partition in &fenced {
+            self.give_up_waiting(*partition);
+        }
+        if content {
+            self.count_departure();
+        }
+        for partition in fenced {
+            let late = self.own(partition).is_some_and(|own| own.deadline <= now);
+            if self.in_hands(partition) == 0 {
+                self.end_drain(partition, Ended::Drained);
+            } else if late {
+                self.end_drain(partition, Ended::Deadline);
+            }
+        }
+    }
+
+    /// A drain waits only for what is in somebody's hands.
+    fn give_up_waiting(&mut self, partition: Partition) {
+        let waiting = |f: &Flight| f.partition == partition && f.hands != Hands::Held;
+        let given_up: Vec<u64> = self
+            .flights
+            .values()
+            .filter(|f| waiting(f))
+            .map(|f| f.offset)
+            .collect();
+        self.flights.retain(|_, f| !waiting(f));
+        let Some(own) = self.own_mut(partition) else {
+            return;
+        };
+        for offset in given_up {
+            own.places.insert(offset, Place::GivenUp);
+        }
+    }
+
+    pub(super) fn lost(&mut self, scope: Scope<'_>) {
+        let named: Vec<Partition> = match scope {
+            Scope::Some(partitions) => partitions.to_vec(),
+            Scope::All | Scope::Fatal => self.owned(),
+        };
+        let mut content = false;
+        for partition in named {
+            content |= self.lose(partition);
+        }
+        if content {
+            self.count_departure();
+        }
+        if matches!(scope, Scope::Fatal) {
+            self.dead = true;
+        }
+    }
+
+    /// Whether there was something to lose.
+    fn lose(&mut self, partition: Partition) -> bool {
+        match self.own(partition).map(|own| own.phase) {
+            None => return false,
+            Some(Phase::Committing) => self.release(partition),
+            Some(_) => self.end(partition, Ended::Lost),
+        }
+        true
+    }
+
+    pub(super) fn rewind(&mut self, partition: Partition, to: u64) -> Result<Reply, InputError> {
+        let active = |own: &&Own| own.phase == Phase::Active;
+        let own = self
+            .own(partition)
+            .filter(active)
+            .ok_or(InputError::NotActive(partition))?;
+        let (Some(_), Some(mark)) = (own.kind, own.mark()) else {
+            return Err(InputError::ResumeUnknown(partition));
+        };
+        if to > mark {
+            return Err(InputError::AboveMark {
+                mark: own::offset(mark),
+            });
+        }
+        self.check_counter(1)?;
+        let group = own.group;
+        let group_empty = own.group_empty;
+        self.end(partition, Ended::Rewound);
+        let Some(number) = self.next_assignment else {
+            return Ok(Reply::Done);
+        };
+        let Some(assignment) = Assignment::new(number) else {
+            return Ok(Reply::Done);
+        };
+        self.next_assignment = number.checked_add(1);
+        let mut own = Own::new(assignment, group, self.now);
+        own.kind = Some(if group_empty { Kind::Empty } else { Kind::At });
+        own.group_empty = group_empty;
+        own.resume = Some(to);
+        if let Some(slot) = self.slots.get_mut(&partition) {
+            slot.own = Some(own);
+        }
+        if self.lease.is_none() {
+            self.lease = Some(self.now);
+        }
+        Ok(Reply::Done)
+    }
+
+    pub(super) fn end_of_partition(
+        &mut self,
+        partition: Partition,
+        assignment: Assignment,
+    ) -> Reply {
+        if !self.current(partition, assignment) {
+            return Reply::Stale;
+        }
+        if let Some(own) = self.own_mut(partition) {
+            own.seen = true;
+        }
+        Reply::Done
+    }
+
+    /// Seals a draining partition: its mark is fixed, its tickets die.
+    pub(super) fn end_drain(&mut self, partition: Partition, ended: Ended) {
+        self.seal(partition, ended);
+        let end = self.now.saturating_add(self.config.commit_timeout);
+        let Some(own) = self.own_mut(partition) else {
+            return;
+        };
+        own.phase = Phase::Committing;
+        own.deadline = end;
+        if !self.prepare_last_commit(partition) {
+            self.release(partition);
+        }
+    }
+
+    /// Seals and lets go.
+    fn end(&mut self, partition: Partition, ended: Ended) {
+        self.seal(partition, ended);
+        self.release(partition);
+    }
+
+    fn seal(&mut self, partition: Partition, ended: Ended) {
+        self.flights
+            .retain(|_, flight| flight.partition != partition);
+        let Some(slot) = self.slots.get_mut(&partition) else {
+            return;
+        };
+        let Some(own) = slot.own.as_mut() else { return };
+        own.owed = None;
+        for place in own.places.values_mut() {
+            if matches!(place, Place::Flying(_)) {
+                *place = Place::GivenUp;
+            }
+        }
+        if ended != Ended::Rewound {
+            if own.anything_finished() {
+                slot.fruitless = 0;
+            } else if !own.places.is_empty() {
+                slot.fruitless = slot.fruitless.saturating_add(1);
+            }
+        }
+        let sealed = Sealed {
+            partition,
+            assignment: own.assignment,
+            ended,
+            mark: own.mark().map(own::offset),
+            left: own.unfinished(),
+        };
+        self.report(Output::Sealed(sealed));
+        self.judge_storm();
+    }
+
+    /// The partition is somebody else's now.
+    pub(super) fn release(&mut self, partition: Partition) {
+        self.ends += 1;
+        let ends = self.ends;
+        let Some(slot) = self.slots.get_mut(&partition) else {
+            return;
+        };
+        slot.own = None;
+        slot.ended = ends;
+        if self.owned().is_empty() {
+            self.lease = None;
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! What time alone does. Every call lets its time pass first.
+
+use rebalance_guard::{Ended, Partition, Phase, Scope, Tick};
+
+use super::Model;
+
+/// What falls due, in the order in which it counts at the same tick: loss first.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Due {
+    Lease,
+    Deadline,
+    OfferTimeout,
+    Storm,
+}
+
+impl Model {
+    pub(super) fn pass_time(&mut self, now: Tick) {
+        let until = now.value().max(self.now);
+        while let Some((at, due, partition)) = self.next_due() {
+            if at > until {
+                break;
+            }
+            self.now = self.now.max(at);
+            match (due, partition) {
+                (Due::Lease, _) => self.lease_runs_out(),
+                (Due::Deadline, Some(partition)) => self.deadline_comes(partition),
+                (Due::OfferTimeout, Some(partition)) => self.offer_times_out(partition),
+                _ => self.drop_old_rebalances(),
+            }
+        }
+        self.now = until;
+    }
+
+    fn next_due(&self) -> Option<(u64, Due, Option<Partition>)> {
+        let mut dues = Vec::new();
+        if let Some(start) = self.lease {
+            dues.push((start.saturating_add(self.config.lease), Due::Lease, None));
+        }
+        for partition in self.owned() {
+            let Some(own) = self.own(partition) else {
+                continue;
+            };
+            if own.phase != Phase::Active {
+                dues.push((own.deadline, Due::Deadline, Some(partition)));
+            }
+            if let Some(offer) = own.open {
+                let at = offer.at.saturating_add(self.config.commit_timeout);
+                dues.push((at, Due::OfferTimeout, Some(partition)));
+            }
+        }
+        if let Some(at) = self.storm.next_drop(&self.config) {
+            dues.push((at, Due::Storm, None));
+        }
+        // The first of equals: partitions by time of assign.
+        dues.into_iter().min_by_key(|(at, due, _)| (*at, *due))
+    }
+
+    fn lease_runs_out(&mut self) {
+        self.lost(Scope::All);
+        self.lease = None;
+        self.lease_expired = true;
+        let storm = self.storm.level == rebalance_guard::Storm::Storm;
+        self.rejoin = Some(if storm { self.storm_back_off() } else { 0 });
+    }
+
+    fn deadline_comes(&mut self, partition: Partition) {
+        match self.own(partition).map(|own| own.phase) {
+            Some(Phase::Draining) => self.end_drain(partition, Ended::Deadline),
+            Some(Phase::Committing) => self.release(partition),
+            _ => {}
+        }
+    }
+}

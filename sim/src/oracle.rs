@@ -1,0 +1,1 @@
+//! What the promises say, checked from outside.
