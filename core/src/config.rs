@@ -4,7 +4,10 @@ use core::fmt;
 
 /// What becomes of a record without a usable key (none, blank, or above the length limit).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "a setting with two values; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a setting with two values; a new one is breaking"
+)]
 pub enum KeyPolicy {
     /// It goes to the dead-letter topic.
     #[default]
@@ -15,7 +18,10 @@ pub enum KeyPolicy {
 
 /// The settings of a guard. Spans are in ticks (ms in the gateway).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(clippy::exhaustive_structs, reason = "hosts build it with `..Config::default()`")]
+#[allow(
+    clippy::exhaustive_structs,
+    reason = "hosts build it with `..Config::default()`"
+)]
 pub struct Config {
     /// Places in the partition table, those remembered after a hand-over included.
     pub partitions: u32,
@@ -192,11 +198,22 @@ impl fmt::Display for ConfigError {
         match self {
             Self::Zero(name) => write!(f, "`{name}` must be at least 1"),
             Self::TooLarge(name) => write!(f, "`{name}` is above its limit"),
-            Self::JitterAbove100(value) => write!(f, "`jitter` is a percentage, {value} is above 100"),
+            Self::JitterAbove100(value) => {
+                write!(f, "`jitter` is a percentage, {value} is above 100")
+            }
             Self::BackoffAboveCap => f.write_str("`backoff` must not be above `backoff_cap`"),
-            Self::StormOrder => f.write_str("`storm_calm` < `storm_rising` <= `storm_at` must hold"),
-            Self::MemoryTooSmall { part, needed, available } => {
-                write!(f, "the memory has {available} places for {part}, the settings ask for {needed}")
+            Self::StormOrder => {
+                f.write_str("`storm_calm` < `storm_rising` <= `storm_at` must hold")
+            }
+            Self::MemoryTooSmall {
+                part,
+                needed,
+                available,
+            } => {
+                write!(
+                    f,
+                    "the memory has {available} places for {part}, the settings ask for {needed}"
+                )
             }
         }
     }

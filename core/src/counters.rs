@@ -111,3 +111,15 @@ pub struct PartitionCounters {
     /// Assignments begun.
     pub assignments: u64,
 }
+
+impl PartitionCounters {
+    pub(crate) const ZERO: Self = Self {
+        admitted: 0,
+        skipped: 0,
+        held: 0,
+        refused: 0,
+        finished: 0,
+        stale: 0,
+        assignments: 0,
+    };
+}

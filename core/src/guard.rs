@@ -1,6 +1,6 @@
 //! The guard: one state machine over lent or owned memory.
 
-use crate::core::Core;
+use crate::logic::Logic;
 use crate::memory::{Layout, Memory};
 use crate::state::State;
 use crate::{
@@ -52,7 +52,10 @@ impl<M: Memory> Guard<M> {
         let mut parts = memory.parts();
         Layout::of(&config).check(&parts)?;
         parts.clear();
-        Ok(Self { memory, state: State::new(config) })
+        Ok(Self {
+            memory,
+            state: State::new(config),
+        })
     }
 
     /// A guard that breaks one rule on purpose, to prove that the tests see it.
@@ -67,8 +70,11 @@ impl<M: Memory> Guard<M> {
         Ok(guard)
     }
 
-    fn core(&mut self) -> Core<'_> {
-        Core { state: &mut self.state, parts: self.memory.parts() }
+    fn logic(&mut self) -> Logic<'_> {
+        Logic {
+            state: &mut self.state,
+            parts: self.memory.parts(),
+        }
     }
 
     /// Tells the guard anything. The typed calls below are sugar over it.
@@ -76,12 +82,12 @@ impl<M: Memory> Guard<M> {
     /// # Errors
     /// [`InputError`] when the input is refused; nothing changed then, apart from counters.
     pub fn handle(&mut self, now: Tick, input: Input<'_>) -> Result<Reply, InputError> {
-        self.core().handle(now, input)
+        self.logic().handle(now, input)
     }
 
     /// Offers one record: may it run?
     pub fn admit(&mut self, now: Tick, record: Record<'_>) -> Verdict {
-        self.core().admit_at(now, &record)
+        self.logic().admit_at(now, &record)
     }
 
     /// Offers records in order; `verdicts[i]` answers `records[i]` exactly as one-by-one calls
@@ -92,10 +98,10 @@ impl<M: Memory> Guard<M> {
         records: &[Record<'_>],
         verdicts: &mut [Verdict],
     ) -> usize {
-        let mut core = self.core();
+        let mut logic = self.logic();
         let mut answered: usize = 0;
         for (record, verdict) in records.iter().zip(verdicts) {
-            *verdict = core.admit_at(now, record);
+            *verdict = logic.admit_at(now, record);
             answered = answered.saturating_add(1);
         }
         answered
@@ -103,7 +109,7 @@ impl<M: Memory> Guard<M> {
 
     /// Answers a ticket.
     pub fn answer(&mut self, now: Tick, ticket: Ticket, outcome: Outcome) -> Answered {
-        self.core().answer_at(now, ticket, outcome)
+        self.logic().answer_at(now, ticket, outcome)
     }
 
     /// [`Input::Assign`].
@@ -116,7 +122,13 @@ impl<M: Memory> Guard<M> {
         generation: Option<i32>,
         partitions: &[(Partition, Resume)],
     ) -> Result<Reply, InputError> {
-        self.handle(now, Input::Assign { generation, partitions })
+        self.handle(
+            now,
+            Input::Assign {
+                generation,
+                partitions,
+            },
+        )
     }
 
     /// [`Input::Position`].
@@ -130,17 +142,24 @@ impl<M: Memory> Guard<M> {
         assignment: Assignment,
         resume: Resume,
     ) -> Result<Reply, InputError> {
-        self.handle(now, Input::Position { partition, assignment, resume })
+        self.handle(
+            now,
+            Input::Position {
+                partition,
+                assignment,
+                resume,
+            },
+        )
     }
 
     /// [`Input::Revoke`]. Never fails: partitions that are not owned are ignored.
     pub fn revoke(&mut self, now: Tick, partitions: &[Partition], deadline: Tick) {
-        self.core().revoke_at(now, partitions, deadline);
+        self.logic().revoke_at(now, partitions, deadline);
     }
 
     /// [`Input::Lost`]. Never fails.
     pub fn lost(&mut self, now: Tick, scope: Scope<'_>) {
-        self.core().lost_at(now, scope);
+        self.logic().lost_at(now, scope);
     }
 
     /// [`Input::Rewind`].
@@ -165,17 +184,18 @@ impl<M: Memory> Guard<M> {
         offset: Offset,
         answer: CommitAnswer,
     ) -> Reply {
-        self.core().commit_answered_at(now, partition, assignment, offset, answer)
+        self.logic()
+            .commit_answered_at(now, partition, assignment, offset, answer)
     }
 
     /// [`Input::Polled`]: the host polled its client, which renews the lease.
     pub fn polled(&mut self, now: Tick) {
-        self.core().polled_at(now);
+        self.logic().polled_at(now);
     }
 
     /// Lets time pass and nothing else.
     pub fn handle_timeout(&mut self, now: Tick) {
-        self.core().pass_time(now);
+        self.logic().pass_time(now);
     }
 
     /// The next thing that the host owes, until `None`.
@@ -183,7 +203,7 @@ impl<M: Memory> Guard<M> {
         if !self.state.outputs_possible() {
             return None;
         }
-        self.core().next_output()
+        self.logic().next_output()
     }
 
     /// When to call [`Guard::handle_timeout`] at the latest, if no other call comes first. May be

@@ -26,13 +26,22 @@ impl<'a> Record<'a> {
 
     /// A record with key `key`, no attempts before, namespace 0.
     pub const fn new(partition: Partition, offset: Offset, key: Option<&'a [u8]>) -> Self {
-        Self { partition, offset, key, attempts: 0, namespace: 0 }
+        Self {
+            partition,
+            offset,
+            key,
+            attempts: 0,
+            namespace: 0,
+        }
     }
 }
 
 /// Where reading resumes after an assign.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "a host states one of these; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a host states one of these; a new one is breaking"
+)]
 pub enum Resume {
     /// The group's committed offset: the next record to read.
     Committed(Offset),
@@ -48,7 +57,10 @@ pub enum Resume {
 
 /// What an ownership loss covers.
 #[derive(Clone, Copy, Debug)]
-#[allow(clippy::exhaustive_enums, reason = "a host states one of these; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a host states one of these; a new one is breaking"
+)]
 pub enum Scope<'a> {
     /// These partitions; ones that are not owned are ignored.
     Some(&'a [Partition]),
@@ -61,7 +73,10 @@ pub enum Scope<'a> {
 
 /// What became of a ticket.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "a host states one of these; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a host states one of these; a new one is breaking"
+)]
 pub enum Outcome {
     /// The side effect took place. Answers a run ticket.
     Completed,
@@ -79,7 +94,10 @@ pub enum Outcome {
 
 /// The group coordinator's answer to a commit, as classified by the host.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "a host states one of these; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a host states one of these; a new one is breaking"
+)]
 pub enum CommitAnswer {
     /// The group holds the offset now.
     Stored,
@@ -95,7 +113,10 @@ pub enum CommitAnswer {
 
 /// Everything a host can tell the guard.
 #[derive(Clone, Copy, Debug)]
-#[allow(clippy::exhaustive_enums, reason = "boundaries encode every input; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "boundaries encode every input; a new one is breaking"
+)]
 pub enum Input<'a> {
     /// Partitions were added to what this member owns. Applies whole or not at all.
     Assign {
@@ -171,7 +192,10 @@ pub enum Input<'a> {
 
 /// What [`Guard::handle`](crate::Guard::handle) answers.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "a host must handle every answer; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a host must handle every answer; a new one is breaking"
+)]
 pub enum Reply {
     /// Applied (harmless repeats and unknown partitions included).
     Done,
@@ -228,7 +252,10 @@ impl fmt::Display for InputError {
                 partition.index, partition.topic
             ),
             Self::AboveMark { mark } => {
-                write!(f, "a rewind above the completion mark {mark} would step over unfinished work")
+                write!(
+                    f,
+                    "a rewind above the completion mark {mark} would step over unfinished work"
+                )
             }
             Self::ResumeUnknown(partition) => write!(
                 f,
@@ -236,7 +263,9 @@ impl fmt::Display for InputError {
                 partition.index, partition.topic
             ),
             Self::NoPosition => f.write_str("a position must say where reading resumes"),
-            Self::AssignmentsSpent => f.write_str("the assignment counter is spent: make a new guard"),
+            Self::AssignmentsSpent => {
+                f.write_str("the assignment counter is spent: make a new guard")
+            }
         }
     }
 }

@@ -1,10 +1,10 @@
 //! Storage: owned, lent or static. The logic works on slices, so there is one copy of the code.
 
-use crate::flight::Flight;
-use crate::partition::PartitionEntry;
-use crate::place::Place;
-use crate::report::ReportEntry;
-use crate::window::FinishedKey;
+pub use crate::flight::Flight;
+pub use crate::partition::PartitionEntry;
+pub use crate::place::Place;
+pub use crate::report::ReportEntry;
+pub use crate::window::FinishedKey;
 use crate::{Config, ConfigError};
 
 /// Where a guard keeps its tables. Every implementation gives slices of fixed length; the guard
@@ -38,6 +38,19 @@ pub struct Parts<'a> {
     pub reports: &'a mut [ReportEntry],
 }
 
+impl Parts<'_> {
+    pub(crate) fn clear(&mut self) {
+        self.partitions.fill(PartitionEntry::EMPTY);
+        self.partition_index.fill(0);
+        self.flights.fill(Flight::EMPTY);
+        self.reserved_index.fill(0);
+        self.finished_keys.fill(FinishedKey::EMPTY);
+        self.finished_index.fill(0);
+        self.places.fill(Place::EMPTY);
+        self.reports.fill(ReportEntry::EMPTY);
+    }
+}
+
 /// The tables of a guard, to be read.
 #[derive(Clone, Copy, Debug)]
 #[allow(clippy::exhaustive_structs, reason = "implementors of Memory build it")]
@@ -48,8 +61,8 @@ pub struct View<'a> {
     pub partition_index: &'a [u32],
     /// One place per record in flight.
     pub flights: &'a [Flight],
-    /// One place per finished key.
-    pub finished_keys: &'a [FinishedKey],
+    /// `budget` places per partition.
+    pub places: &'a [Place],
 }
 
 /// How many places each table needs for given settings.
@@ -109,17 +122,41 @@ impl Layout {
     pub(crate) fn check(&self, parts: &Parts<'_>) -> Result<(), ConfigError> {
         let pairs = [
             ("partitions", self.partitions, parts.partitions.len()),
-            ("the partition index", self.partition_index, parts.partition_index.len()),
+            (
+                "the partition index",
+                self.partition_index,
+                parts.partition_index.len(),
+            ),
             ("records in flight", self.flights, parts.flights.len()),
-            ("the index of reserved keys", self.reserved_index, parts.reserved_index.len()),
-            ("finished keys", self.finished_keys, parts.finished_keys.len()),
-            ("the index of finished keys", self.finished_index, parts.finished_index.len()),
-            ("records at or above the mark", self.places, parts.places.len()),
+            (
+                "the index of reserved keys",
+                self.reserved_index,
+                parts.reserved_index.len(),
+            ),
+            (
+                "finished keys",
+                self.finished_keys,
+                parts.finished_keys.len(),
+            ),
+            (
+                "the index of finished keys",
+                self.finished_index,
+                parts.finished_index.len(),
+            ),
+            (
+                "records at or above the mark",
+                self.places,
+                parts.places.len(),
+            ),
             ("reports", self.reports, parts.reports.len()),
         ];
         for (part, needed, available) in pairs {
             if needed > available {
-                return Err(ConfigError::MemoryTooSmall { part, needed, available });
+                return Err(ConfigError::MemoryTooSmall {
+                    part,
+                    needed,
+                    available,
+                });
             }
         }
         Ok(())
@@ -186,7 +223,7 @@ impl<const P: usize, const W: usize, const K: usize, const B: usize> Memory
             partitions: &self.partitions,
             partition_index: self.partition_index.as_flattened(),
             flights: &self.flights,
-            finished_keys: &self.finished_keys,
+            places: self.places.as_flattened(),
         }
     }
 }
@@ -210,7 +247,7 @@ impl Memory for Parts<'_> {
             partitions: self.partitions,
             partition_index: self.partition_index,
             flights: self.flights,
-            finished_keys: self.finished_keys,
+            places: self.places,
         }
     }
 }

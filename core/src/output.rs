@@ -7,7 +7,10 @@ use crate::{Assignment, Offset, Partition, Ticket, Token};
 /// Pulled in one order: rejoin; reports in order of happening; commits; pause and resume; retries
 /// and dead letters; inside a kind, partitions by time of assign.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "a driver must obey every output; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a driver must obey every output; a new one is breaking"
+)]
 pub enum Output {
     /// The lease ran out: everything is lost. Close the client, make a new one.
     Rejoin {
@@ -82,7 +85,10 @@ pub enum Output {
 
 /// Why a record goes to the dead-letter topic.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "written into a header; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "written into a header; a new one is breaking"
+)]
 pub enum Reason {
     /// As many attempts as allowed were made.
     AttemptsSpent,
@@ -94,7 +100,10 @@ pub enum Reason {
 
 /// How an assignment ended.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "a host must handle every end; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a host must handle every end; a new one is breaking"
+)]
 pub enum Ended {
     /// Revoked, and nothing was in anybody's hands any more.
     Drained,
@@ -110,7 +119,10 @@ pub enum Ended {
 
 /// The report of one ended assignment.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(clippy::exhaustive_structs, reason = "read by hosts; built by the guard alone")]
+#[allow(
+    clippy::exhaustive_structs,
+    reason = "read by hosts; built by the guard alone"
+)]
 pub struct Sealed {
     /// Whose.
     pub partition: Partition,

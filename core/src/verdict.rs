@@ -4,7 +4,10 @@ use crate::{Offset, Reason, Ticket};
 
 /// The answer to one offered record.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "a host must handle every verdict; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a host must handle every verdict; a new one is breaking"
+)]
 pub enum Verdict {
     /// Run it, once, under this ticket.
     Run(Ticket),
@@ -20,7 +23,10 @@ pub enum Verdict {
 
 /// Why a record is skipped.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "a host must handle every verdict; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a host must handle every verdict; a new one is breaking"
+)]
 pub enum Skip {
     /// Its key finished and is remembered.
     DuplicateFinished,
@@ -30,7 +36,10 @@ pub enum Skip {
 
 /// Why a record is held.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "a host must handle every verdict; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a host must handle every verdict; a new one is breaking"
+)]
 pub enum Hold {
     /// This earlier record of the partition was held and has not been offered again.
     Owed(Offset),
@@ -49,7 +58,10 @@ pub enum Hold {
 
 /// Why a record is refused.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "a host must handle every verdict; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a host must handle every verdict; a new one is breaking"
+)]
 pub enum Refuse {
     /// This process may not act on the partition.
     Fenced(Fenced),
@@ -67,7 +79,10 @@ pub enum Refuse {
 
 /// Why this process may not act.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "a host must handle every verdict; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a host must handle every verdict; a new one is breaking"
+)]
 pub enum Fenced {
     /// Not assigned, or already handed over.
     NotOwned,
@@ -83,7 +98,10 @@ pub enum Fenced {
 
 /// What the guard knows of a regressing offset.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "a host must handle every verdict; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a host must handle every verdict; a new one is breaking"
+)]
 pub enum Seen {
     /// Finished here (below the mark everything counts as finished).
     Finished,
@@ -97,7 +115,10 @@ pub enum Seen {
 
 /// The answer to a ticket's outcome.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(clippy::exhaustive_enums, reason = "a host must handle every answer; a new one is breaking")]
+#[allow(
+    clippy::exhaustive_enums,
+    reason = "a host must handle every answer; a new one is breaking"
+)]
 pub enum Answered {
     /// It counts.
     Done,

@@ -1,0 +1,278 @@
+//! Commits: what is offered, when, and what the answers mean.
+
+use crate::logic::{Logic, switched_off};
+use crate::partition::{PartitionEntry, Phase, Start};
+use crate::state::NO_OFFSET;
+use crate::{Assignment, CommitAnswer, Offset, Partition, Reply, Scope, Tick};
+
+impl Logic<'_> {
+    /// The completion mark, or the one fixed when the assignment was sealed.
+    pub(crate) fn mark(&self, slot: u32) -> Option<u64> {
+        let entry = self.entry(slot);
+        if entry.phase == Phase::Committing {
+            return (entry.sealed_mark != NO_OFFSET).then_some(entry.sealed_mark);
+        }
+        if switched_off!(self, P2) && entry.last_admitted != NO_OFFSET {
+            return Some(entry.last_admitted.saturating_add(1));
+        }
+        self.running_mark(slot)
+    }
+
+    /// Whether the group still has to learn the mark.
+    pub(crate) fn commit_is_needed(&self, slot: u32) -> bool {
+        let entry = self.entry(slot);
+        let Some(mark) = self.mark(slot) else {
+            return false;
+        };
+        let news = entry.confirmed == NO_OFFSET || mark > entry.confirmed;
+        let allowed = match entry.start {
+            Start::Committed | Start::Empty => true,
+            Start::At => entry.finished_any,
+            Start::Unknown => false,
+        };
+        news && allowed && mark >= entry.floor
+    }
+
+    /// When the mark is due to be offered, if it is to be offered at all.
+    pub(crate) fn offer_due(&self, slot: u32) -> Option<Tick> {
+        let entry = self.entry(slot);
+        #[cfg(feature = "mutants")]
+        if entry.reoffer != NO_OFFSET {
+            return Some(self.state.now);
+        }
+        if entry.open != NO_OFFSET || !self.commit_is_needed(slot) {
+            return None;
+        }
+        if entry.phase == Phase::Committing || entry.again_at.is_some() {
+            return Some(entry.again_at.unwrap_or(self.state.now));
+        }
+        let mark = self.mark(slot)?;
+        if entry.offered != NO_OFFSET && mark <= entry.offered {
+            return None;
+        }
+        if entry.finished_since_offer >= self.state.config.commit_count {
+            return Some(self.state.now);
+        }
+        Some(
+            entry
+                .last_offer_tick
+                .after(self.state.config.commit_interval),
+        )
+    }
+
+    /// Remembers when the partition's next offer is due.
+    pub(crate) fn schedule_commit(&mut self, slot: u32) {
+        match self.offer_due(slot) {
+            Some(due) if due <= self.state.now => self.state.attend(),
+            Some(due) => self.state.wake_at(due),
+            None => {}
+        }
+    }
+
+    /// Offers the mark.
+    pub(crate) fn offer(&mut self, slot: u32) -> Offset {
+        let mut value = self.mark(slot).unwrap_or(0);
+        #[cfg(feature = "mutants")]
+        {
+            let reoffer = core::mem::replace(&mut self.entry_mut(slot).reoffer, NO_OFFSET);
+            value = if reoffer == NO_OFFSET { value } else { reoffer };
+        }
+        let now = self.state.now;
+        let due = now.after(self.state.config.commit_timeout);
+        let entry = self.entry_mut(slot);
+        entry.open = value;
+        entry.open_due = due;
+        entry.offered = value;
+        entry.offered_highest = highest(entry.offered_highest, value);
+        entry.ever_offered = highest(entry.ever_offered, value);
+        entry.last_offer_tick = now;
+        entry.finished_since_offer = 0;
+        entry.again_at = None;
+        self.state.wake_at(due);
+        self.state.counters.commits_offered = self.state.counters.commits_offered.saturating_add(1);
+        crate::admit::offset_of(value)
+    }
+
+    /// The last commit of a sealed assignment is offered at once, unless the open offer is it.
+    pub(crate) fn begin_committing(&mut self, slot: u32) {
+        let now = self.state.now;
+        let deadline = now.after(self.state.config.commit_timeout);
+        let entry = self.entry_mut(slot);
+        entry.deadline = deadline;
+        if entry.open != entry.sealed_mark {
+            entry.open = NO_OFFSET;
+            entry.again_at = Some(now);
+        }
+        self.state.wake_at(deadline);
+        self.state.attend();
+    }
+
+    /// Committing is over; `stored` says whether its commit was.
+    pub(crate) fn end_committing(&mut self, slot: u32, stored: bool) {
+        if !stored {
+            let counters = &mut self.state.counters;
+            counters.commits_given_up = counters.commits_given_up.saturating_add(1);
+        }
+        self.unown(slot);
+    }
+
+    pub(crate) fn commit_answered_at(
+        &mut self,
+        now: Tick,
+        partition: Partition,
+        assignment: Assignment,
+        offset: Offset,
+        answer: CommitAnswer,
+    ) -> Reply {
+        self.pass_time(now);
+        let Some(slot) = self.current(partition, assignment) else {
+            return self.stale_input();
+        };
+        let open = self.entry(slot).open == offset.value();
+        match answer {
+            CommitAnswer::Stored => return self.stored(slot, offset.value()),
+            CommitAnswer::Retry if open => self.offer_again_later(slot),
+            CommitAnswer::Rejected if open => self.rejected(slot),
+            CommitAnswer::Retry | CommitAnswer::Rejected => {
+                self.reoffer_stale(slot, offset.value());
+                return self.stale_input();
+            }
+            CommitAnswer::NotMine => {
+                self.count_not_mine();
+                self.lose_one(slot);
+                self.state_storm();
+            }
+            CommitAnswer::Fatal => {
+                self.count_not_mine();
+                self.lost_at(self.state.now, Scope::Fatal);
+            }
+        }
+        Reply::Done
+    }
+
+    fn count_not_mine(&mut self) {
+        let counters = &mut self.state.counters;
+        counters.commits_not_mine = counters.commits_not_mine.saturating_add(1);
+    }
+
+    fn stored(&mut self, slot: u32, offset: u64) -> Reply {
+        let entry = self.entry_mut(slot);
+        if entry.offered_highest == NO_OFFSET || offset > entry.offered_highest {
+            return self.stale_input();
+        }
+        entry.confirmed = highest(entry.confirmed, offset);
+        entry.ever_confirmed = highest(entry.ever_confirmed, offset);
+        if entry.open != NO_OFFSET && offset >= entry.open {
+            entry.open = NO_OFFSET;
+        }
+        if entry.again_at.is_some() && entry.phase != Phase::Committing && offset >= entry.offered {
+            entry.again_at = None;
+        }
+        self.state.counters.commits_stored = self.state.counters.commits_stored.saturating_add(1);
+        let entry = self.entry(slot);
+        if entry.phase == Phase::Committing && !self.commit_is_needed(slot) {
+            self.end_committing(slot, true);
+        } else {
+            self.schedule_commit(slot);
+        }
+        Reply::Done
+    }
+
+    /// The open offer counts as to be retried.
+    pub(crate) fn offer_again_later(&mut self, slot: u32) {
+        self.state.counters.commits_retried = self.state.counters.commits_retried.saturating_add(1);
+        self.offer_again_at(slot, self.state.now.after(self.state.config.commit_backoff));
+    }
+
+    fn offer_again_at(&mut self, slot: u32, tick: Tick) {
+        let entry = self.entry_mut(slot);
+        entry.open = NO_OFFSET;
+        entry.again_at = Some(tick);
+        self.schedule_commit(slot);
+    }
+
+    /// Refused for what it says: at once again the first time, then once per commit time; the
+    /// second refusal ends Committing.
+    fn rejected(&mut self, slot: u32) {
+        self.state.counters.commits_rejected =
+            self.state.counters.commits_rejected.saturating_add(1);
+        let entry = self.entry_mut(slot);
+        entry.rejected = entry.rejected.saturating_add(1);
+        let first = entry.rejected == 1;
+        if !first && entry.phase == Phase::Committing {
+            self.end_committing(slot, false);
+            return;
+        }
+        let now = self.state.now;
+        let again = if first {
+            now
+        } else {
+            now.after(self.state.config.commit_timeout)
+        };
+        self.offer_again_at(slot, again);
+    }
+
+    /// What the group was seen to hold.
+    pub(crate) fn group_offset_at(
+        &mut self,
+        now: Tick,
+        partition: Partition,
+        assignment: Assignment,
+        offset: Offset,
+    ) -> Reply {
+        self.pass_time(now);
+        let Some(slot) = self.current(partition, assignment) else {
+            return self.stale_input();
+        };
+        let now = self.state.now;
+        let seen = offset.value();
+        let mark = self.mark(slot);
+        let entry = self.entry_mut(slot);
+        if mark.is_some_and(|mark| seen > mark) {
+            entry.open = NO_OFFSET;
+            entry.floor = entry.floor.max(seen);
+            if entry.phase == Phase::Committing {
+                self.end_committing(slot, false);
+            }
+        } else if entry.confirmed != NO_OFFSET && seen < entry.confirmed {
+            entry.confirmed = seen;
+            entry.again_at = Some(now);
+            if entry.open == NO_OFFSET {
+                self.schedule_commit(slot);
+            }
+        }
+        Reply::Done
+    }
+
+    #[cfg(feature = "mutants")]
+    fn reoffer_stale(&mut self, slot: u32, offset: u64) {
+        if switched_off!(self, P3) && offset <= self.entry(slot).ever_offered {
+            self.entry_mut(slot).reoffer = offset;
+            self.state.attend();
+        }
+    }
+
+    #[cfg(not(feature = "mutants"))]
+    #[allow(
+        clippy::unused_self,
+        clippy::needless_pass_by_ref_mut,
+        reason = "a mutant's hook"
+    )]
+    const fn reoffer_stale(&mut self, _slot: u32, _offset: u64) {}
+}
+
+/// The higher of two offsets, where `NO_OFFSET` stands for none.
+fn highest(known: u64, offset: u64) -> u64 {
+    if known == NO_OFFSET {
+        offset
+    } else {
+        known.max(offset)
+    }
+}
+
+impl PartitionEntry {
+    /// When the open offer counts as unanswered.
+    pub(crate) fn offer_timeout(&self) -> Option<Tick> {
+        (self.open != NO_OFFSET).then_some(self.open_due)
+    }
+}

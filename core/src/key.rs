@@ -1,0 +1,66 @@
+//! Idempotency keys as the window stores them.
+
+use core::hash::Hasher;
+
+use siphasher::{sip, sip128};
+
+use crate::{Config, Record};
+
+/// Bytes of a key that are stored and compared; longer keys are a 128-bit keyed hash.
+pub(crate) const STORED_MAX: usize = 40;
+
+/// A key: stored whole up to 40 bytes, else its SipHash-1-3-128 under the host's hash key.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct Key {
+    pub(crate) hash: u64,
+    namespace: u32,
+    hashed: bool,
+    len: u8,
+    bytes: [u8; STORED_MAX],
+}
+
+impl Key {
+    pub(crate) const EMPTY: Self = Self {
+        hash: 0,
+        namespace: 0,
+        hashed: false,
+        len: 0,
+        bytes: [0; STORED_MAX],
+    };
+
+    /// The record's key, or `None` when it has no usable one: none, blank, or too long.
+    pub(crate) fn of(record: &Record<'_>, config: &Config) -> Option<Self> {
+        let key = record.key?;
+        if key.len() > Record::KEY_BYTES_MAX || key.iter().all(u8::is_ascii_whitespace) {
+            return None;
+        }
+        let [k0, k1] = config.hash_key;
+        let mut made = Self {
+            namespace: record.namespace,
+            ..Self::EMPTY
+        };
+        if let Some(stored) = made.bytes.get_mut(..key.len()) {
+            stored.copy_from_slice(key);
+            made.len = u8::try_from(key.len()).unwrap_or(0);
+        } else {
+            let mut long = sip128::SipHasher13::new_with_keys(k0, k1);
+            long.write(key);
+            let digest = sip128::Hasher128::finish128(&long).as_bytes();
+            for (to, from) in made.bytes.iter_mut().zip(digest) {
+                *to = from;
+            }
+            made.len = 16;
+            made.hashed = true;
+        }
+        let mut hasher = sip::SipHasher13::new_with_keys(k0, k1);
+        hasher.write(made.bytes.get(..usize::from(made.len)).unwrap_or_default());
+        hasher.write(&made.namespace.to_le_bytes());
+        made.hash = hasher.finish();
+        Some(made)
+    }
+
+    /// Whether both name the same operation; by bytes, never by hash alone.
+    pub(crate) fn same(&self, other: &Self) -> bool {
+        self == other
+    }
+}

@@ -1,0 +1,162 @@
+//! Outputs, computed from state when pulled, in one fixed order.
+
+use crate::admit::offset_of;
+use crate::flight::Status;
+use crate::logic::{Logic, switched_off};
+use crate::partition::{Debt, OwedFor, Phase, Start};
+use crate::state::{NO_SLOT, Stage};
+use crate::{Output, TicketKind};
+
+impl Logic<'_> {
+    /// The next output; remembers how far it got, so that a whole pull visits each partition once a
+    /// kind.
+    pub(crate) fn next_output(&mut self) -> Option<Output> {
+        loop {
+            let (output, next) = match self.state.stage {
+                Stage::Rejoin => {
+                    let rejoin = self.state.rejoin.take();
+                    (
+                        rejoin.map(|back_off| Output::Rejoin { back_off }),
+                        Stage::Reports,
+                    )
+                }
+                Stage::Reports => (self.pull_report(), Stage::Commits),
+                Stage::Commits => (self.walk(Self::pull_commit), Stage::Pauses),
+                Stage::Pauses => (self.walk(Self::pull_pause), Stage::Retries),
+                Stage::Retries => (self.walk(Self::pull_retry), Stage::Drained),
+                Stage::Drained => return None,
+            };
+            if output.is_some() {
+                return output;
+            }
+            self.state.stage = next;
+            self.state.cursor = self.state.owned.head;
+        }
+    }
+
+    /// Goes on from the cursor, partitions by time of assign, to the first that has an output.
+    fn walk(&mut self, pull: fn(&mut Self, u32) -> Option<Output>) -> Option<Output> {
+        while self.state.cursor != NO_SLOT {
+            let slot = self.state.cursor;
+            let output = pull(self, slot);
+            if output.is_some() {
+                return output;
+            }
+            self.state.cursor = self.entry(slot).next;
+        }
+        None
+    }
+
+    fn pull_commit(&mut self, slot: u32) -> Option<Output> {
+        let due = self.offer_due(slot)?;
+        if due > self.state.now {
+            self.state.wake_at(due);
+            return None;
+        }
+        let offset = self.offer(slot);
+        let partition = self.entry(slot).partition;
+        Some(Output::Commit {
+            partition,
+            offset,
+            token: self.token(slot),
+        })
+    }
+
+    fn pull_pause(&mut self, slot: u32) -> Option<Output> {
+        let entry = self.entry(slot);
+        if entry.phase != Phase::Active {
+            return None;
+        }
+        let (partition, paused) = (entry.partition, entry.paused);
+        if !paused && self.wants_pause(slot) {
+            self.entry_mut(slot).paused = true;
+            self.state.paused_count = self.state.paused_count.saturating_add(1);
+            return Some(Output::Pause(partition));
+        }
+        if paused && self.may_resume(slot) {
+            self.entry_mut(slot).paused = false;
+            self.state.paused_count = self.state.paused_count.saturating_sub(1);
+            return Some(Output::Resume(partition));
+        }
+        None
+    }
+
+    fn wants_pause(&self, slot: u32) -> bool {
+        let debt = self.entry(slot).debt;
+        if debt.is_some_and(|debt| !self.payable(slot, debt)) {
+            return true;
+        }
+        !self.state.window_has_room() || !self.budget_has_room(slot) || self.state.storm_holds()
+    }
+
+    fn may_resume(&self, slot: u32) -> bool {
+        if let Some(debt) = self.entry(slot).debt {
+            return self.payable(slot, debt);
+        }
+        let config = &self.state.config;
+        three_quarters(self.state.in_flight, config.window)
+            && three_quarters(self.entry(slot).places, config.budget)
+            && !self.state.storm_holds()
+    }
+
+    /// Whether the reason why the record was held is gone.
+    fn payable(&self, slot: u32, debt: Debt) -> bool {
+        match debt.owed_for {
+            OwedFor::Resume => self.entry(slot).start != Start::Unknown,
+            OwedFor::Key { place, admitted } => {
+                let flight = self.flight(place);
+                flight.status == Status::Free || flight.admitted != admitted
+            }
+            OwedFor::Window => self.state.window_has_room(),
+            OwedFor::Budget => debt.readmission || self.budget_has_room(slot),
+            OwedFor::Storm => !self.state.storm_holds(),
+        }
+    }
+
+    fn pull_retry(&mut self, slot: u32) -> Option<Output> {
+        let entry = self.entry(slot);
+        let issues = entry.phase == Phase::Active
+            || (entry.phase == Phase::Draining && switched_off!(self, P1));
+        let mut place = if issues { entry.flights.head } else { NO_SLOT };
+        while place != NO_SLOT {
+            let flight = self.flight(place);
+            let waits = matches!(flight.status, Status::BackOff | Status::AwaitsDeadLetter);
+            if waits && flight.due <= self.state.now {
+                return Some(self.retry(place));
+            }
+            place = flight.next;
+        }
+        None
+    }
+
+    fn retry(&mut self, place: u32) -> Output {
+        let flight = *self.flight(place);
+        let partition = self.entry(flight.slot).partition;
+        let offset = offset_of(flight.offset);
+        let counters = &mut self.state.counters;
+        if flight.status == Status::BackOff {
+            counters.retried = counters.retried.saturating_add(1);
+            let ticket = self.hand_out(place, TicketKind::Run);
+            return Output::Retry {
+                ticket,
+                partition,
+                offset,
+            };
+        }
+        counters.dead_letters_asked = counters.dead_letters_asked.saturating_add(1);
+        let ticket = self.hand_out(place, TicketKind::DeadLetter);
+        let (reason, copies) = (flight.reason, flight.copies);
+        Output::DeadLetter {
+            ticket,
+            partition,
+            offset,
+            reason,
+            copies,
+        }
+    }
+}
+
+/// Whether at most three quarters of the room are used.
+const fn three_quarters(used: u32, room: u32) -> bool {
+    (used as u64).saturating_mul(4) <= (room as u64).saturating_mul(3)
+}
