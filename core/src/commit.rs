@@ -71,12 +71,10 @@ impl Logic<'_> {
 
     /// Offers the mark.
     pub(crate) fn offer(&mut self, slot: u32) -> Offset {
-        let mut value = self.mark(slot).unwrap_or(0);
-        #[cfg(feature = "mutants")]
-        {
-            let reoffer = core::mem::replace(&mut self.entry_mut(slot).reoffer, NO_OFFSET);
-            value = if reoffer == NO_OFFSET { value } else { reoffer };
-        }
+        let value = self
+            .take_reoffer(slot)
+            .or_else(|| self.mark(slot))
+            .unwrap_or(0);
         let now = self.state.now;
         let due = now.after(self.state.config.commit_timeout);
         let entry = self.entry_mut(slot);
@@ -242,6 +240,22 @@ impl Logic<'_> {
             }
         }
         Reply::Done
+    }
+
+    #[cfg(feature = "mutants")]
+    fn take_reoffer(&mut self, slot: u32) -> Option<u64> {
+        let reoffer = core::mem::replace(&mut self.entry_mut(slot).reoffer, NO_OFFSET);
+        (reoffer != NO_OFFSET).then_some(reoffer)
+    }
+
+    #[cfg(not(feature = "mutants"))]
+    #[allow(
+        clippy::unused_self,
+        clippy::needless_pass_by_ref_mut,
+        reason = "a mutant's hook"
+    )]
+    const fn take_reoffer(&mut self, _slot: u32) -> Option<u64> {
+        None
     }
 
     #[cfg(feature = "mutants")]
