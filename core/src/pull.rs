@@ -82,9 +82,8 @@ impl Logic<'_> {
     }
 
     fn wants_pause(&self, slot: u32) -> bool {
-        let debt = self.entry(slot).debt;
-        if debt.is_some_and(|debt| !self.payable(slot, debt)) {
-            return true;
+        if let Some(debt) = self.entry(slot).debt {
+            return !self.payable(slot, debt);
         }
         !self.state.window_has_room() || !self.budget_has_room(slot) || self.state.storm_holds()
     }
@@ -99,18 +98,20 @@ impl Logic<'_> {
             && !self.state.storm_holds()
     }
 
-    /// Whether the reason why the record was held is gone.
+    /// Whether the held record would find what it was held for, and room, if offered again.
     fn payable(&self, slot: u32, debt: Debt) -> bool {
-        match debt.owed_for {
-            OwedFor::Resume => self.entry(slot).start != Start::Unknown,
+        let reason_is_gone = match debt.owed_for {
             OwedFor::Key { place, admitted } => {
                 let flight = self.flight(place);
                 flight.status == Status::Free || flight.admitted != admitted
             }
-            OwedFor::Window => self.state.window_has_room(),
-            OwedFor::Budget => debt.readmission || self.budget_has_room(slot),
-            OwedFor::Storm => !self.state.storm_holds(),
-        }
+            OwedFor::Resume | OwedFor::Window | OwedFor::Budget | OwedFor::Storm => true,
+        };
+        reason_is_gone
+            && self.entry(slot).start != Start::Unknown
+            && self.state.window_has_room()
+            && (debt.readmission || self.budget_has_room(slot))
+            && !self.state.storm_holds()
     }
 
     fn pull_retry(&mut self, slot: u32) -> Option<Output> {
