@@ -1,0 +1,326 @@
+//! The guard inside a plugin, behind the same calls as the native one.
+
+use std::collections::HashMap;
+use std::collections::HashSet;
+use std::fmt;
+
+use rebalance_guard::{
+    Answered, Config, Counters, Input, InputError, Outcome, Output, Partition, Progress, Record,
+    Reply, Resume, Scope, Storm, Tick, Ticket, Verdict,
+};
+
+use super::decode::{self, Broken, COUNTERS, PROGRESS_BYTES, VERDICT_BYTES};
+use super::encode::{self, TooLong};
+use super::instance::{Failure, Instance};
+use super::{LoadError, Plugin};
+use crate::engine::{Engine, EngineDead};
+
+/// A running guard in a plugin. After a trap, a call past its time or an answer outside the contract
+/// it is dead for good: its memory may be half-written, so nothing in it is asked again.
+pub struct PluginEngine {
+    instance: Instance,
+    dead: Option<EngineDead>,
+    partitions: usize,
+    /// Keeps the ticker alive, and tells the name.
+    plugin: Plugin,
+}
+
+impl fmt::Debug for PluginEngine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PluginEngine").field("plugin", &self.plugin).finish_non_exhaustive()
+    }
+}
+
+impl PluginEngine {
+    pub(super) fn new(plugin: &Plugin, config: &Config) -> Result<Self, LoadError> {
+        config.check()?;
+        let mut instance = Instance::new(plugin)?;
+        instance.init(config, plugin.limits.memory_bytes)?;
+        let partitions = config.partitions as usize;
+        Ok(Self { instance, dead: None, partitions, plugin: plugin.clone() })
+    }
+
+    /// Why it is dead, if it is.
+    pub const fn dead(&self) -> Option<&EngineDead> {
+        self.dead.as_ref()
+    }
+
+    /// Runs one exchange; the first failure is the last thing that this guard does.
+    #[inline]
+    fn exchange<R>(
+        &mut self,
+        f: impl FnOnce(&mut Instance) -> Result<R, Failure>,
+    ) -> Result<R, EngineDead> {
+        if let Some(dead) = &self.dead {
+            return Err(dead.clone());
+        }
+        f(&mut self.instance).map_err(|Failure(reason)| {
+            let dead = EngineDead { reason };
+            self.dead = Some(dead.clone());
+            dead
+        })
+    }
+
+    fn handle_written(
+        &mut self,
+        now: Tick,
+        input: Input<'_>,
+    ) -> Result<Result<Result<Reply, InputError>, TooLong>, EngineDead> {
+        self.exchange(|instance| {
+            let mut fits = Ok(());
+            let len = instance.write(|writer| {
+                fits = encode::input(writer, input);
+                Ok(())
+            })?;
+            if let Err(too_long) = fits {
+                return Ok(Err(too_long));
+            }
+            done("rg_handle", instance.call(|calls| &calls.handle, (number(now), len))?)?;
+            let reply = decode::reply(instance.buffer()?)?;
+            matches_input(&input, &reply)?;
+            Ok(Ok(reply))
+        })
+    }
+
+    /// A list longer than the exchange buffer, which holds every partition there may be: what names
+    /// a partition twice or names one that is not owned can be left out without a difference.
+    fn handle_shortened(
+        &mut self,
+        now: Tick,
+        input: Input<'_>,
+    ) -> Result<Result<Reply, InputError>, EngineDead> {
+        let handled = match input {
+            Input::Revoke { partitions, deadline } => {
+                let partitions = &self.only_owned(partitions)?;
+                self.handle_written(now, Input::Revoke { partitions, deadline })?
+            }
+            Input::Lost(Scope::Some(partitions)) => {
+                let partitions = self.only_owned(partitions)?;
+                self.handle_written(now, Input::Lost(Scope::Some(&partitions)))?
+            }
+            Input::Assign { generation, partitions } => {
+                let partitions = &last_entries(partitions);
+                match self.handle_written(now, Input::Assign { generation, partitions })? {
+                    Ok(reply) => Ok(reply),
+                    Err(TooLong) => {
+                        // More partitions than the table has places: refused, but time passes.
+                        self.handle_timeout(now)?;
+                        let needed = u32::try_from(partitions.len()).unwrap_or(u32::MAX);
+                        Ok(Err(InputError::PartitionsFull { needed, available: 0 }))
+                    }
+                }
+            }
+            _ => Err(TooLong),
+        };
+        match handled {
+            Ok(reply) => Ok(reply),
+            Err(too_long) => self.exchange(|_| Err(too_long.into())),
+        }
+    }
+
+    fn only_owned(&mut self, named: &[Partition]) -> Result<Vec<Partition>, EngineDead> {
+        let owned: HashSet<_> = self.owned()?.into_iter().map(|(partition, _)| partition).collect();
+        let mut seen = HashSet::new();
+        let wanted = |partition: &&Partition| owned.contains(*partition) && seen.insert(**partition);
+        Ok(named.iter().filter(wanted).copied().collect())
+    }
+}
+
+/// Each partition once, with its last entry.
+fn last_entries(entries: &[(Partition, Resume)]) -> Vec<(Partition, Resume)> {
+    let last: HashMap<_, _> = entries.iter().copied().collect();
+    let mut seen = HashSet::new();
+    let firsts = entries.iter().map(|(partition, _)| *partition).filter(|p| seen.insert(*p));
+    firsts.filter_map(|partition| last.get(&partition).map(|at| (partition, *at))).collect()
+}
+
+fn number(tick: Tick) -> i64 {
+    // At most 2^62 by construction.
+    tick.value().cast_signed()
+}
+
+/// A call that gives no number but success.
+fn done(call: &str, code: i32) -> Result<(), Failure> {
+    if code == 0 { Ok(()) } else { Err(refused(call, code)) }
+}
+
+fn count(call: &str, number: i32, most: usize) -> Result<usize, Failure> {
+    match usize::try_from(number) {
+        Ok(count) if count <= most => Ok(count),
+        Ok(_) => Err(Broken("a count above what was asked for").into()),
+        Err(_) => Err(refused(call, number)),
+    }
+}
+
+fn refused(call: &str, code: i32) -> Failure {
+    Failure(format!("it answered `{call}` with code {code}"))
+}
+
+fn flag(call: &str, number: i32) -> Result<bool, Failure> {
+    count(call, number, 1).map(|count| count == 1)
+}
+
+fn matches_input(input: &Input<'_>, reply: &Result<Reply, InputError>) -> Result<(), Broken> {
+    let fits = match (input, reply) {
+        (_, Err(_)) => true,
+        (Input::Admit(_), Ok(reply)) => matches!(reply, Reply::Verdict(_)),
+        (Input::Answer { .. }, Ok(reply)) => matches!(reply, Reply::Answered(_)),
+        (_, Ok(reply)) => matches!(reply, Reply::Done | Reply::Stale),
+    };
+    if fits { Ok(()) } else { Err(Broken("a reply to another kind of input")) }
+}
+
+impl Engine for PluginEngine {
+    fn name(&self) -> String {
+        format!("plugin {}", self.plugin.digest().short())
+    }
+
+    fn handle(
+        &mut self,
+        now: Tick,
+        input: Input<'_>,
+    ) -> Result<Result<Reply, InputError>, EngineDead> {
+        match self.handle_written(now, input)? {
+            Ok(reply) => Ok(reply),
+            Err(TooLong) => self.handle_shortened(now, input),
+        }
+    }
+
+    fn admit(&mut self, now: Tick, record: &Record<'_>) -> Result<Verdict, EngineDead> {
+        self.exchange(|instance| {
+            let len = instance.write(|writer| encode::record(writer, record))?;
+            let kind = instance.call(|calls| &calls.admit, (number(now), len))?;
+            let verdict = instance.buffer()?;
+            if verdict.first().map(|first| i32::from(*first)) != Some(kind) {
+                return Err(refused("rg_admit", kind));
+            }
+            Ok(decode::verdict(verdict)?)
+        })
+    }
+
+    fn admit_batch(
+        &mut self,
+        now: Tick,
+        records: &[Record<'_>],
+        verdicts: &mut Vec<Verdict>,
+    ) -> Result<(), EngineDead> {
+        verdicts.clear();
+        while let Some(rest @ [_, ..]) = records.get(verdicts.len()..) {
+            self.exchange(|instance| {
+                let mut written: usize = 0;
+                let len = instance.write(|writer| {
+                    written = rest
+                        .iter()
+                        .take_while(|record| encode::record(writer, record).is_ok())
+                        .count();
+                    if written == 0 { Err(TooLong) } else { Ok(()) }
+                })?;
+                let asked = i32::try_from(written).map_err(|_| TooLong)?;
+                let params = (number(now), asked, len);
+                let answered = instance.call(|calls| &calls.admit_batch, params)?;
+                if answered != asked {
+                    return Err(refused("rg_admit_batch", answered));
+                }
+                let (places, _) = instance.buffer()?.as_chunks::<VERDICT_BYTES>();
+                for place in places.get(..written).ok_or(Broken("short verdicts"))? {
+                    verdicts.push(decode::verdict(place)?);
+                }
+                Ok(())
+            })?;
+        }
+        Ok(())
+    }
+
+    fn answer(
+        &mut self,
+        now: Tick,
+        ticket: Ticket,
+        outcome: Outcome,
+    ) -> Result<Answered, EngineDead> {
+        self.exchange(|instance| {
+            instance.write(|writer| writer.bytes(&ticket.to_bytes()))?;
+            let params = (number(now), i32::from(encode::outcome(outcome)));
+            Ok(decode::answered(instance.call(|calls| &calls.answer, params)?)?)
+        })
+    }
+
+    fn handle_timeout(&mut self, now: Tick) -> Result<(), EngineDead> {
+        self.exchange(|instance| {
+            let code = instance.call(|calls| &calls.handle_timeout, number(now))?;
+            done("rg_handle_timeout", code)
+        })
+    }
+
+    fn poll_output(&mut self) -> Result<Option<Output>, EngineDead> {
+        // One at a time: what is pulled changes state, so pulling ahead of the host would show.
+        self.exchange(|instance| {
+            let pulled = instance.call(|calls| &calls.poll_outputs, 1)?;
+            if !flag("rg_poll_outputs", pulled)? {
+                return Ok(None);
+            }
+            Ok(Some(decode::output(instance.buffer()?)?))
+        })
+    }
+
+    fn poll_timeout(&mut self) -> Result<Option<Tick>, EngineDead> {
+        self.exchange(|instance| {
+            Ok(decode::tick_or_none(instance.call(|calls| &calls.poll_timeout, ())?)?)
+        })
+    }
+
+    fn is_live(&mut self, ticket: Ticket) -> Result<bool, EngineDead> {
+        self.exchange(|instance| {
+            instance.write(|writer| writer.bytes(&ticket.to_bytes()))?;
+            flag("rg_is_live", instance.call(|calls| &calls.is_live, ())?)
+        })
+    }
+
+    fn progress(&mut self, partition: Partition) -> Result<Option<Progress>, EngineDead> {
+        self.exchange(|instance| {
+            let params = (partition.topic.cast_signed(), partition.index);
+            if !flag("rg_progress", instance.call(|calls| &calls.progress, params)?)? {
+                return Ok(None);
+            }
+            let (told, progress) = decode::progress(instance.buffer()?)?;
+            if told != partition {
+                return Err(Broken("the standing of another partition").into());
+            }
+            Ok(Some(progress))
+        })
+    }
+
+    fn owned(&mut self) -> Result<Vec<(Partition, Progress)>, EngineDead> {
+        let most = self.partitions;
+        self.exchange(|instance| {
+            let mut owned = Vec::new();
+            loop {
+                let skip = i32::try_from(owned.len()).map_err(|_| TooLong)?;
+                let told = instance.call(|calls| &calls.owned, skip)?;
+                let told = count("rg_owned", told, most - owned.len())?;
+                if told == 0 {
+                    return Ok(owned);
+                }
+                let (places, _) = instance.buffer()?.as_chunks::<PROGRESS_BYTES>();
+                for place in places.get(..told).ok_or(Broken("short standings"))? {
+                    owned.push(decode::progress(place)?);
+                }
+            }
+        })
+    }
+
+    fn storm(&mut self) -> Result<Storm, EngineDead> {
+        self.exchange(|instance| {
+            Ok(decode::storm(instance.call(|calls| &calls.storm, ())?)?)
+        })
+    }
+
+    fn counters(&mut self) -> Result<Counters, EngineDead> {
+        self.exchange(|instance| {
+            let told = instance.call(|calls| &calls.counters, ())?;
+            if usize::try_from(told) != Ok(COUNTERS) {
+                return Err(refused("rg_counters", told));
+            }
+            Ok(decode::counters(instance.buffer()?)?)
+        })
+    }
+}
