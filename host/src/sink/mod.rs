@@ -1,6 +1,17 @@
 //! Where side effects go.
 
+mod appender;
+mod http;
+mod ndjson;
+mod stream;
+mod tail;
+
+use std::io;
 use std::time::Duration;
+
+pub use appender::Durability;
+pub use http::{HttpSettings, HttpSink, HttpSinkError, visible_ascii};
+pub use ndjson::{NdjsonError, NdjsonSink};
 
 use crate::record::Effect;
 
@@ -39,7 +50,18 @@ pub trait Sink: Send + Sync {
     ///
     /// # Errors
     /// What could not be made durable.
-    fn flush(&self) -> std::io::Result<()> {
+    fn flush(&self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+/// A write error in words that say what to do.
+fn words_of(name: &str, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            format!("no room left for {name}: free some, writing goes on by itself ({error})")
+        }
+        io::ErrorKind::BrokenPipe => format!("nobody reads {name} any more ({error})"),
+        _ => format!("cannot write to {name}: {error}"),
     }
 }

@@ -90,7 +90,11 @@ impl Job {
 impl JobId {
     /// The name of `record` inside `assignment`.
     pub fn of(record: &OwnedRecord, assignment: Option<Assignment>) -> Self {
-        Self { partition: record.partition, offset: record.offset, assignment }
+        Self {
+            partition: record.partition,
+            offset: record.offset,
+            assignment,
+        }
     }
 }
 
