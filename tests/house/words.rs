@@ -24,6 +24,18 @@ const MACHINES: &[&str] = &[
     concat!("/ho", "me/"),
 ];
 
+/// Notes that are not part of the repository.
+const ABSENT: &[&str] = &[
+    concat!("kafka-f", "acts"),
+    concat!("wasm-f", "acts"),
+    concat!("design", ".md"),
+    concat!("field-", "reports"),
+    concat!("performance", ".md"),
+    concat!("style", ".md"),
+    concat!("api-", "sketch"),
+    concat!("trace-", "format.md"),
+];
+
 fn containing(words: &[&str], file: &File) -> Vec<String> {
     file.lines()
         .filter(|(_, line)| words.iter().any(|word| line.contains(word)))
@@ -52,6 +64,15 @@ fn no_file_names_a_folder_of_one_machine() {
         .flat_map(|file| containing(MACHINES, file))
         .collect();
     none("paths are relative or made at run time", &broken);
+}
+
+#[test]
+fn no_file_cites_what_a_reader_does_not_have() {
+    let broken: Vec<String> = files()
+        .iter()
+        .flat_map(|file| containing(ABSENT, file))
+        .collect();
+    none("say it here, or cite something public", &broken);
 }
 
 #[test]

@@ -1,1 +1,7 @@
-//! placeholder
+//! What the tests share.
+#![forbid(unsafe_code)]
+
+/// The README's Rust is compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct Readme;
