@@ -54,7 +54,7 @@ impl Memory for Heap {
             partitions: &self.partitions,
             partition_index: &self.partition_index,
             flights: &self.flights,
-            finished_keys: &self.finished_keys,
+            places: &self.places,
         }
     }
 }

@@ -6,6 +6,7 @@
 //! - [`random`] makes traces from a seed; [`run`] replays one on any [`Subject`]; [`shrink()`]
 //!   makes a failing one short.
 
+mod compare;
 mod heap;
 mod model;
 pub mod oracle;
@@ -14,6 +15,7 @@ mod shrink;
 mod subject;
 mod trace;
 
+pub use compare::{Difference, difference};
 pub use heap::Heap;
 pub use model::Model;
 pub use shrink::shrink;

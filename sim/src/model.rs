@@ -50,8 +50,7 @@ pub struct Model {
     flights_made: u64,
     tickets_made: u64,
     ends: u64,
-    /// `None` when the counter is spent.
-    next_assignment: Option<u64>,
+    next_assignment: u64,
     /// Oldest first.
     finished: VecDeque<Name>,
     /// Since when nobody polled; `None` while nothing is owned.
@@ -74,7 +73,7 @@ impl Model {
             flights_made: 0,
             tickets_made: 0,
             ends: 0,
-            next_assignment: Some(config.first_assignment),
+            next_assignment: config.first_assignment,
             finished: VecDeque::new(),
             lease: None,
             lease_expired: false,
@@ -90,6 +89,12 @@ impl Model {
     /// The input was refused.
     pub fn handle(&mut self, now: Tick, input: Input<'_>) -> Result<Reply, InputError> {
         self.pass_time(now);
+        let reply = self.apply(input);
+        self.tidy();
+        reply
+    }
+
+    fn apply(&mut self, input: Input<'_>) -> Result<Reply, InputError> {
         match input {
             Input::Assign {
                 generation,
@@ -154,7 +159,9 @@ impl Model {
         outcome: rebalance_guard::Outcome,
     ) -> Answered {
         self.pass_time(now);
-        self.answer_now(ticket, outcome)
+        let answered = self.answer_now(ticket, outcome);
+        self.tidy();
+        answered
     }
 
     /// [`rebalance_guard::Guard::is_live`].
@@ -190,7 +197,10 @@ impl Model {
             paused: own.paused,
             deadline: (own.phase != Phase::Active)
                 .then(|| Tick::new(own.deadline).unwrap_or(Tick::MAX)),
-            idle: unfinished == 0 && own.owed.is_none() && own.seen,
+            idle: own.phase == Phase::Active
+                && unfinished == 0
+                && own.owed.is_none()
+                && own.seen,
         })
     }
 
@@ -241,8 +251,7 @@ fn subject_of(report: &Output) -> (u8, Option<Partition>) {
         Output::Sealed(sealed) => (0, Some(sealed.partition)),
         Output::Gap { partition, .. } => (1, Some(*partition)),
         Output::StepBack { partition, .. } => (2, Some(*partition)),
-        Output::StormBegan { .. } => (3, None),
-        _ => (4, None),
+        _ => (3, None),
     }
 }
 

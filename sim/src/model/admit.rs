@@ -20,7 +20,6 @@ impl Model {
         let own = self
             .own_mut(record.partition)
             .expect("the fence saw it owned");
-        own.seen = true;
         if let Some(debt) = &own.owed
             && at > debt.offset
         {
@@ -36,6 +35,11 @@ impl Model {
             Some(verdict) => verdict,
             None => self.step_forward(record),
         };
+        if let (Some(own), false) =
+            (self.own_mut(record.partition), matches!(verdict, Verdict::Refuse(_)))
+        {
+            own.seen = true;
+        }
         if matches!(
             verdict,
             Verdict::Run(_) | Verdict::Park(..) | Verdict::Skip(_)

@@ -156,7 +156,6 @@ impl Model {
         let Some(slot) = self.slots.get_mut(&partition) else {
             return Reply::Stale;
         };
-        slot.committed_before = slot.committed_before.max(Some(told));
         let Some(own) = slot.own.as_mut() else {
             return Reply::Stale;
         };

@@ -35,6 +35,8 @@ impl Model {
                 Some(_) => self.release(*partition),
                 None => {}
             }
+        }
+        for partition in &order {
             self.make_room(*partition, &order);
             let resume = resumes.get(partition).copied().unwrap_or(Resume::Unknown);
             self.open(*partition, group, resume);
@@ -51,12 +53,13 @@ impl Model {
         entries: &[(Partition, Resume)],
         order: &[Partition],
     ) -> Result<(), InputError> {
-        if let Some((bad, _)) = entries.iter().find(|(partition, _)| partition.index < 0) {
-            return Err(InputError::NegativePartition(bad.index));
-        }
         if self.dead {
             return Err(InputError::Dead);
         }
+        if let Some((bad, _)) = entries.iter().find(|(partition, _)| partition.index < 0) {
+            return Err(InputError::NegativePartition(bad.index));
+        }
+        self.check_counter(entries.len() as u64)?;
         let new = order.iter().filter(|p| !self.slots.contains_key(p)).count();
         let free = (self.config.partitions as usize).saturating_sub(self.slots.len());
         let forgettable =
@@ -68,19 +71,21 @@ impl Model {
                 available: available as u32,
             });
         }
-        self.check_counter(order.len() as u64)
+        Ok(())
     }
 
-    fn check_counter(&self, needed: u64) -> Result<(), InputError> {
-        let enough = match self.next_assignment {
-            Some(next) => needed == 0 || next.checked_add(needed - 1).is_some(),
-            None => needed == 0,
-        };
-        if enough {
-            Ok(())
-        } else {
-            Err(InputError::AssignmentsSpent)
+    /// Every mention is counted, and the last number of all is never given.
+    fn check_counter(&self, mentions: u64) -> Result<(), InputError> {
+        match self.next_assignment.checked_add(mentions) {
+            Some(_) => Ok(()),
+            None => Err(InputError::AssignmentsSpent),
         }
+    }
+
+    fn take_number(&mut self) -> Option<Assignment> {
+        let number = Assignment::new(self.next_assignment)?;
+        self.next_assignment = self.next_assignment.saturating_add(1);
+        Some(number)
     }
 
     /// Forgets the partition that ended first, if the table is full and `partition` is not in it.
@@ -96,18 +101,13 @@ impl Model {
         let oldest = idle.min_by_key(|(_, slot)| slot.ended).map(|(p, _)| *p);
         if let Some(oldest) = oldest {
             self.slots.remove(&oldest);
-            self.judge_storm();
         }
     }
 
     fn open(&mut self, partition: Partition, group: u64, resume: Resume) {
-        let Some(number) = self.next_assignment else {
+        let Some(assignment) = self.take_number() else {
             return;
         };
-        let Some(assignment) = Assignment::new(number) else {
-            return;
-        };
-        self.next_assignment = number.checked_add(1);
         let mut own = Own::new(assignment, group, self.now);
         own.set_resume(resume);
         self.slots.entry(partition).or_default().own = Some(own);
@@ -139,15 +139,15 @@ impl Model {
         assignment: Assignment,
         resume: Resume,
     ) -> Result<Reply, InputError> {
-        if resume == Resume::Unknown {
-            return Err(InputError::NoPosition);
-        }
         let waiting = |own: &Own| {
             own.assignment == assignment && own.kind.is_none() && own.phase == Phase::Active
         };
         let Some(own) = self.own_mut(partition).filter(|own| waiting(own)) else {
             return Ok(Reply::Stale);
         };
+        if resume == Resume::Unknown {
+            return Err(InputError::NoPosition);
+        }
         own.set_resume(resume);
         if let (Some(debt), Some(resume)) = (&own.owed, own.resume)
             && debt.offset < resume
@@ -173,16 +173,13 @@ impl Model {
                 _ => continue,
             }
             own.phase = Phase::Draining;
-            own.owed = None;
+            own.paused = false;
             if !fenced.contains(partition) {
                 fenced.push(*partition);
             }
         }
         for partition in &fenced {
             self.give_up_waiting(*partition);
-        }
-        if content {
-            self.count_departure();
         }
         for partition in fenced {
             let late = self.own(partition).is_some_and(|own| own.deadline <= now);
@@ -191,6 +188,9 @@ impl Model {
             } else if late {
                 self.end_drain(partition, Ended::Deadline);
             }
+        }
+        if content {
+            self.count_departure();
         }
     }
 
@@ -257,22 +257,15 @@ impl Model {
         let group = own.group;
         let group_empty = own.group_empty;
         self.end(partition, Ended::Rewound);
-        let Some(number) = self.next_assignment else {
+        let Some(assignment) = self.take_number() else {
             return Ok(Reply::Done);
         };
-        let Some(assignment) = Assignment::new(number) else {
-            return Ok(Reply::Done);
-        };
-        self.next_assignment = number.checked_add(1);
         let mut own = Own::new(assignment, group, self.now);
         own.kind = Some(if group_empty { Kind::Empty } else { Kind::At });
         own.group_empty = group_empty;
         own.resume = Some(to);
         if let Some(slot) = self.slots.get_mut(&partition) {
             slot.own = Some(own);
-        }
-        if self.lease.is_none() {
-            self.lease = Some(self.now);
         }
         Ok(Reply::Done)
     }
@@ -339,7 +332,6 @@ impl Model {
             left: own.unfinished(),
         };
         self.report(Output::Sealed(sealed));
-        self.judge_storm();
     }
 
     /// The partition is somebody else's now.
@@ -351,8 +343,5 @@ impl Model {
         };
         slot.own = None;
         slot.ended = ends;
-        if self.owned().is_empty() {
-            self.lease = None;
-        }
     }
 }

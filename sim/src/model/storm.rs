@@ -76,12 +76,10 @@ impl Model {
     fn count_rebalance(&mut self) {
         self.storm.prune(self.now, &self.config);
         self.storm.events.push_back(self.now);
-        self.judge_storm();
     }
 
     pub(super) fn drop_old_rebalances(&mut self) {
         self.storm.prune(self.now, &self.config);
-        self.judge_storm();
     }
 
     /// What a storm advises to wait before the next join.

@@ -27,8 +27,17 @@ impl Model {
                 (Due::OfferTimeout, Some(partition)) => self.offer_times_out(partition),
                 _ => self.drop_old_rebalances(),
             }
+            self.tidy();
         }
         self.now = until;
+    }
+
+    /// After every change: the lease runs while something is owned, the storm level follows.
+    pub(super) fn tidy(&mut self) {
+        self.judge_storm();
+        if self.owned().is_empty() {
+            self.lease = None;
+        }
     }
 
     fn next_due(&self) -> Option<(u64, Due, Option<Partition>)> {
@@ -59,6 +68,7 @@ impl Model {
         self.lost(Scope::All);
         self.lease = None;
         self.lease_expired = true;
+        self.judge_storm();
         let storm = self.storm.level == rebalance_guard::Storm::Storm;
         self.rejoin = Some(if storm { self.storm_back_off() } else { 0 });
     }
