@@ -109,7 +109,10 @@ impl ClientSettings {
         if heartbeat >= session {
             problems.push(Problem::new(
                 &at("session.timeout.ms", "heartbeat.interval.ms"),
-                format!("heartbeat.interval.ms ({heartbeat}) is not below session.timeout.ms ({session})"),
+                format!(
+                    "heartbeat.interval.ms ({heartbeat}) is not below session.timeout.ms \
+                     ({session})"
+                ),
                 format!("set heartbeat.interval.ms to at most {}", session / 3),
             ));
         }

@@ -7,7 +7,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::guard::TABLE;
 use super::origin::{Given, Origin, Problem, nearest};
-use super::settings::{SETTINGS, Setting};
+use super::settings::{Setting, names};
 
 /// Values by setting name (`bootstrap`, `guard.drain`, `client.session.timeout.ms`).
 #[derive(Clone, Debug, Default)]
@@ -235,14 +235,7 @@ fn misplaced(origin: &Origin, name: &str) -> Problem {
         let what = format!("`{name}` is a setting of the guard");
         return Problem::new(origin, what, "move it below [guard]");
     }
-    unknown(
-        origin,
-        name,
-        SETTINGS
-            .iter()
-            .filter(|s| s.in_file)
-            .map(|setting| setting.name),
-    )
+    unknown(origin, name, names())
 }
 
 /// `name` is no setting; the nearest one of `known` is proposed.

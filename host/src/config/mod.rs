@@ -13,13 +13,14 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::key::KeyTemplate;
 use client::{ClientSettings, MAX_POLL_MS};
 pub use guard::GuardSettings;
 use guard::{GuardSetting, number, span};
 pub use layers::Layers;
 pub use origin::{Given, Origin, Problem, Problems};
 use settings::Setting;
-pub use settings::{EngineName, OrderName, ProtocolName, SinkName};
+pub use settings::{EngineName, OrderName, ProtocolName, SinkName, names};
 
 /// Everything that `run` needs to know, checked.
 #[derive(Clone, Debug)]
@@ -40,11 +41,13 @@ pub struct RunConfig {
     /// Which guard.
     pub engine: EngineName,
     /// Template of the idempotency key.
-    pub key: String,
+    pub key: KeyTemplate,
     /// Where effects go.
     pub sink: SinkName,
     /// Time limit of one delivery to an HTTP sink.
     pub sink_timeout: Duration,
+    /// Whether a file sink syncs before each answer, not only at the end.
+    pub sync_each: bool,
     /// What workers keep in order.
     pub order: OrderName,
     /// Worker threads.
@@ -97,6 +100,11 @@ impl RunConfig {
             .0
             .iter()
             .map(|(name, given)| (name.as_str(), given.text.as_str()))
+    }
+
+    /// Whether the key is the default, which absorbs redelivery only.
+    pub fn key_is_default(&self) -> bool {
+        self.key.to_string() == KeyTemplate::DEFAULT
     }
 
     /// Where a setting was given.
@@ -152,9 +160,10 @@ impl Reader<'_> {
             instance_id: self.optional("instance_id"),
             start_at_end: self.one_of("start_at", &["earliest", "latest"]) == "latest",
             engine: self.engine(),
-            key: self.text("key"),
+            key: self.key(),
             sink: self.sink(),
             sink_timeout: self.span("sink_timeout"),
+            sync_each: self.one_of("file_sync", &["each", "end"]) == "each",
             order: self.order(),
             workers: self.workers(),
             dead_letter_topic: self.optional("dead_letter_topic"),
@@ -318,6 +327,15 @@ impl Reader<'_> {
             path: PathBuf::from(&file.text),
             sha256: digits,
         }
+    }
+
+    fn key(&mut self) -> KeyTemplate {
+        let Some(given) = self.given("key") else { return KeyTemplate::default() };
+        KeyTemplate::parse(&given.text).unwrap_or_else(|error| {
+            let what = format!("`key`, column {}: {}", error.column, error.what);
+            self.problem(&given.origin, what, error.remedy);
+            KeyTemplate::default()
+        })
     }
 
     fn sink(&mut self) -> SinkName {

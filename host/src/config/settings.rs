@@ -7,8 +7,6 @@ use std::path::PathBuf;
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
     pub(crate) default: Option<&'static str>,
-    /// Whether the file may hold it.
-    pub(crate) in_file: bool,
 }
 
 impl Setting {
@@ -16,7 +14,7 @@ impl Setting {
     pub(crate) fn in_file(name: &str) -> Option<&'static Self> {
         SETTINGS
             .iter()
-            .find(|setting| setting.in_file && setting.name == name)
+            .find(|setting| setting.name == name)
     }
 
     /// Its default.
@@ -32,7 +30,6 @@ const fn setting(name: &'static str, default: Option<&'static str>) -> Setting {
     Setting {
         name,
         default,
-        in_file: true,
     }
 }
 
@@ -50,6 +47,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("key", Some("{topic}/{partition}/{offset}")),
     setting("sink", Some("stdout")),
     setting("sink_timeout", Some("10s")),
+    setting("file_sync", Some("each")),
     setting("order", Some("partition")),
     setting("workers", Some("8")),
     setting("dead_letter_topic", None),
@@ -111,4 +109,9 @@ pub enum OrderName {
     Key,
     /// Nothing.
     None,
+}
+
+/// The names of the settings, in the order in which they are printed.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    SETTINGS.iter().map(|setting| setting.name)
 }

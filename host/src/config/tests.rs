@@ -37,7 +37,7 @@ fn the_least_configuration_gets_every_default() {
     assert_eq!(config.sink, SinkName::Stdout);
     assert_eq!(config.order, OrderName::Partition);
     assert_eq!(config.workers, 8);
-    assert_eq!(config.key, "{topic}/{partition}/{offset}");
+    assert_eq!(config.key.to_string(), "{topic}/{partition}/{offset}");
     assert_eq!(config.guard, GuardSettings::default());
 }
 
@@ -195,6 +195,8 @@ fn settings_that_contradict_each_other_name_the_later_line_and_the_remedy() {
         ("sink = \"https://ledger/\"", 5, "http://"),
         ("sink = \"kafka:x\"", 5, "file:PATH"),
         ("sink = \"file:\"", 5, "file:PATH"),
+        ("key = \"{jsn:/order}\"", 5, "column 1"),
+        ("key = \"order\"", 5, "`key`, column"),
         ("order = \"fifo\"", 5, "partition, key, none"),
         ("protocol = \"sticky\"", 5, "cooperative, eager, consumer"),
     ] {

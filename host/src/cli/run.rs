@@ -1,0 +1,103 @@
+//! `run`: consume a topic under the guard.
+
+use clap::ArgMatches;
+
+use super::args::RunArgs;
+use super::{assemble, exit, load, logs, signals};
+use crate::config::RunConfig;
+use crate::gateway::{self, GatewayError, Summary, Unwatched};
+
+/// Runs until a signal, or until it cannot go on. Gives the exit code.
+pub(crate) fn run(args: &RunArgs, matches: &ArgMatches) -> u8 {
+    let config = match load::load(args, matches) {
+        Ok(config) => config,
+        Err(problems) => {
+            eprint!("{problems}");
+            return exit::SETTINGS;
+        }
+    };
+    if args.check {
+        return super::print(config.effective().as_bytes());
+    }
+    if let Err(why) = logs::start(config.log_json, &config.log_filter) {
+        eprintln!("{why}");
+        return exit::SETTINGS;
+    }
+    announce(&config);
+    start(&config)
+}
+
+/// The effective configuration goes where the logs go: standard output may be the sink.
+fn announce(config: &RunConfig) {
+    let effective = config.effective();
+    if config.log_json {
+        tracing::info!(configuration = effective, "effective configuration");
+    } else {
+        eprintln!("# effective configuration\n{effective}");
+    }
+    if config.key_is_default() {
+        tracing::warn!(
+            key = %config.key,
+            "this key absorbs redelivery only; name the operation (--key '{{json:/order}}') to \
+             absorb records that were sent twice"
+        );
+    }
+}
+
+fn start(config: &RunConfig) -> u8 {
+    let settings = match assemble::settings(config) {
+        Ok(settings) => settings,
+        Err(refused) => {
+            tracing::error!("{}", refused.why);
+            return refused.code;
+        }
+    };
+    let (handle, signal) = gateway::stop_signal();
+    let hurry = match signals::watch(handle) {
+        Ok(hurry) => hurry,
+        Err(error) => {
+            tracing::error!("signals cannot be watched: {error}");
+            return exit::START;
+        }
+    };
+    let ended = gateway::run(settings, signal, &mut Unwatched);
+    let code = match ended {
+        Ok(summary) => {
+            report(&summary);
+            exit::OK
+        }
+        Err(error) => {
+            tracing::error!("{error}");
+            code_of(&error)
+        }
+    };
+    hurry.code().unwrap_or(code)
+}
+
+/// What was done and what was left.
+fn report(summary: &Summary) {
+    let counters = &summary.counters;
+    for (topic, partition, left) in &summary.left {
+        tracing::warn!(topic = &**topic, partition, left, "left for the next owner");
+    }
+    tracing::info!(
+        completed = counters.completed,
+        skipped = counters.skipped_finished + counters.skipped_in_flight,
+        dead_lettered = counters.dead_lettered,
+        fenced_by_guard = summary.fenced_by_guard,
+        fenced_by_sink = summary.fenced_by_sink,
+        rebalances = summary.rebalances,
+        left = summary.left.iter().map(|(_, _, left)| u64::from(*left)).sum::<u64>(),
+        "stopped"
+    );
+}
+
+fn code_of(error: &GatewayError) -> u8 {
+    match error {
+        GatewayError::Setting(_) | GatewayError::Guard(_) | GatewayError::Client(_) => {
+            exit::SETTINGS
+        }
+        GatewayError::EngineDies { .. } | GatewayError::Fatal { .. } => exit::FAILED,
+        _ => exit::START,
+    }
+}
