@@ -2,7 +2,7 @@
 
 use crate::key::Key;
 use crate::logic::{Logic, switched_off};
-use crate::partition::{Debt, OwedFor, Phase, Start};
+use crate::partition::{BusyKey, Debt, Phase, Start};
 use crate::place::PlaceState;
 use crate::report::ReportKind;
 use crate::state::NO_OFFSET;
@@ -62,7 +62,7 @@ impl Logic<'_> {
                 offset,
                 standing: Standing::New,
             };
-            return self.hold(offered, OwedFor::Resume);
+            return self.hold(offered, Hold::ResumeUnknown, None);
         }
         let fixes_resume = self.entry(slot).settled == NO_OFFSET;
         if fixes_resume {
@@ -100,8 +100,8 @@ impl Logic<'_> {
         if offered.standing == Standing::Old {
             return self.regression(slot, offset);
         }
-        if let Some(owed_for) = self.no_room(offered) {
-            return self.hold(offered, owed_for);
+        if let Some(why) = self.no_room(offered) {
+            return self.hold(offered, why, None);
         }
         self.take(offered, record, key)
     }
@@ -156,11 +156,12 @@ impl Logic<'_> {
             let offered_there = self.entry(first.slot).ever_offered;
             if offered_there != NO_OFFSET && first.offset < offered_there {
                 let admitted = first.admitted;
-                return self.hold(offered, OwedFor::Key { place, admitted });
+                let busy = BusyKey { place, admitted };
+                return self.hold(offered, Hold::KeyBusy, Some(busy));
             }
         }
         if standing == Standing::New && !self.budget_has_room(slot) {
-            return self.hold(offered, OwedFor::Budget);
+            return self.hold(offered, Hold::Budget, None);
         }
         match standing {
             Standing::New => {
@@ -176,6 +177,7 @@ impl Logic<'_> {
             first.copies = first.copies.saturating_add(1);
         }
         self.pay_debt(slot, offset);
+        self.room_taken(slot);
         Verdict::Skip(match first {
             Some(_) => Skip::DuplicateInFlight,
             None => Skip::DuplicateFinished,
@@ -210,13 +212,13 @@ impl Logic<'_> {
         })
     }
 
-    fn no_room(&self, offered: Offered) -> Option<OwedFor> {
+    fn no_room(&self, offered: Offered) -> Option<Hold> {
         if !self.state.window_has_room() {
-            Some(OwedFor::Window)
+            Some(Hold::Window)
         } else if offered.standing == Standing::New && !self.budget_has_room(offered.slot) {
-            Some(OwedFor::Budget)
+            Some(Hold::Budget)
         } else if self.state.storm_holds() {
-            Some(OwedFor::Storm)
+            Some(Hold::Storm)
         } else {
             None
         }
@@ -227,7 +229,7 @@ impl Logic<'_> {
     }
 
     /// Holds the record: nothing above it is admitted until it was offered again.
-    fn hold(&mut self, offered: Offered, owed_for: OwedFor) -> Verdict {
+    fn hold(&mut self, offered: Offered, why: Hold, busy: Option<BusyKey>) -> Verdict {
         let Offered {
             slot,
             offset,
@@ -254,13 +256,7 @@ impl Logic<'_> {
             }
         }
         self.state.attend();
-        Verdict::Hold(match owed_for {
-            OwedFor::Resume => Hold::ResumeUnknown,
-            OwedFor::Key { .. } => Hold::KeyBusy,
-            OwedFor::Window => Hold::Window,
-            OwedFor::Budget => Hold::Budget,
-            OwedFor::Storm => Hold::Storm,
-        })
+        Verdict::Hold(why)
     }
 
     /// Run or Skip of the owed record or a later one pays.
@@ -268,6 +264,13 @@ impl Logic<'_> {
         let entry = self.entry_mut(slot);
         if entry.debt.is_some_and(|debt| offset >= debt.offset) {
             entry.debt = None;
+            self.state.attend();
+        }
+    }
+
+    /// A full window or budget asks for a pause.
+    fn room_taken(&mut self, slot: u32) {
+        if !self.state.window_has_room() || !self.budget_has_room(slot) {
             self.state.attend();
         }
     }
@@ -314,9 +317,7 @@ impl Logic<'_> {
         flight.admitted = ticket.sequence;
         flight.reason = reason.unwrap_or(Reason::AttemptsSpent);
         self.pay_debt(slot, offset);
-        if !self.state.window_has_room() || !self.budget_has_room(slot) {
-            self.state.attend();
-        }
+        self.room_taken(slot);
         reason.map_or(Verdict::Run(ticket), |reason| Verdict::Park(ticket, reason))
     }
 

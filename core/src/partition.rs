@@ -38,25 +38,21 @@ pub(crate) enum Start {
     Unknown,
 }
 
-/// Why a held record is owed: what must change before it can be offered again.
+/// The record in flight whose key a held copy waits for.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(crate) enum OwedFor {
-    Resume,
-    /// The record in flight at this place, admitted under this number, must be settled.
-    Key {
-        place: u32,
-        admitted: u64,
-    },
-    Window,
-    Budget,
-    Storm,
+pub(crate) struct BusyKey {
+    /// Its place in flight.
+    pub(crate) place: u32,
+    /// The admission that took the place.
+    pub(crate) admitted: u64,
 }
 
 /// A held record that has not been offered again.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Debt {
     pub(crate) offset: u64,
-    pub(crate) owed_for: OwedFor,
+    /// It can be offered again only when this record is settled.
+    pub(crate) busy: Option<BusyKey>,
     /// It has a place already (abandoned before).
     pub(crate) readmission: bool,
 }

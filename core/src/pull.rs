@@ -3,7 +3,7 @@
 use crate::admit::offset_of;
 use crate::flight::Status;
 use crate::logic::{Logic, switched_off};
-use crate::partition::{Debt, OwedFor, Phase, Start};
+use crate::partition::{BusyKey, Debt, Phase, Start};
 use crate::state::{NO_SLOT, Stage};
 use crate::{Output, TicketKind};
 
@@ -100,18 +100,16 @@ impl Logic<'_> {
 
     /// Whether the held record would find what it was held for, and room, if offered again.
     fn payable(&self, slot: u32, debt: Debt) -> bool {
-        let reason_is_gone = match debt.owed_for {
-            OwedFor::Key { place, admitted } => {
-                let flight = self.flight(place);
-                flight.status == Status::Free || flight.admitted != admitted
-            }
-            OwedFor::Resume | OwedFor::Window | OwedFor::Budget | OwedFor::Storm => true,
-        };
-        reason_is_gone
+        !debt.busy.is_some_and(|busy| self.is_busy(busy))
             && self.entry(slot).start != Start::Unknown
             && self.state.window_has_room()
             && (debt.readmission || self.budget_has_room(slot))
             && !self.state.storm_holds()
+    }
+
+    fn is_busy(&self, busy: BusyKey) -> bool {
+        let flight = self.flight(busy.place);
+        flight.status != Status::Free && flight.admitted == busy.admitted
     }
 
     fn pull_retry(&mut self, slot: u32) -> Option<Output> {
