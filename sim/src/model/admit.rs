@@ -35,11 +35,6 @@ impl Model {
             Some(verdict) => verdict,
             None => self.step_forward(record),
         };
-        if let (Some(own), false) =
-            (self.own_mut(record.partition), matches!(verdict, Verdict::Refuse(_)))
-        {
-            own.seen = true;
-        }
         if matches!(
             verdict,
             Verdict::Run(_) | Verdict::Park(..) | Verdict::Skip(_)
@@ -169,6 +164,7 @@ impl Model {
         let own = self
             .own_mut(record.partition)
             .expect("the fence saw it owned");
+        own.seen = true;
         match &own.owed {
             Some(debt) if at < debt.offset => {
                 if !given_up {
@@ -203,6 +199,7 @@ impl Model {
         let at = record.offset.value();
         let own = self.own_mut(partition).expect("the fence saw it owned");
         let first = own.places.is_empty();
+        own.seen = true;
         own.places.insert(at, place);
         if let (true, Some(resume)) = (first, own.resume)
             && at > resume

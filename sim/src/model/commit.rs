@@ -88,7 +88,7 @@ impl Model {
                 self.refused(partition, offset, answer == CommitAnswer::Rejected)
             }
             CommitAnswer::NotMine => {
-                self.lost(Scope::Some(&[partition]));
+                self.lose(partition);
                 Reply::Done
             }
             CommitAnswer::Fatal => {
@@ -113,6 +113,9 @@ impl Model {
         slot.committed_before = slot.committed_before.max(Some(offset));
         if own.open.is_some_and(|offer| offer.value == offset) {
             own.open = None;
+        }
+        if own.last_offered.is_some_and(|last| offset >= last) {
+            own.again_at = None;
         }
         if own.phase == Phase::Committing && own.mark() == Some(offset) {
             self.release(partition);

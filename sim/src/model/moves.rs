@@ -230,7 +230,7 @@ impl Model {
     }
 
     /// Whether there was something to lose.
-    fn lose(&mut self, partition: Partition) -> bool {
+    pub(super) fn lose(&mut self, partition: Partition) -> bool {
         match self.own(partition).map(|own| own.phase) {
             None => return false,
             Some(Phase::Committing) => self.release(partition),
