@@ -250,7 +250,7 @@ impl Logic<'_> {
             _ => {
                 self.entry_mut(slot).debt = Some(Debt {
                     offset,
-                    owed_for,
+                    busy,
                     readmission,
                 })
             }
