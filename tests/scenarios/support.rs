@@ -1,0 +1,551 @@
+//! A small world around one guard, so that a scenario reads as what happened.
+//!
+//! Words: `p0` is partition 0 of topic 0, `3/p0` of topic 3; `p0:100` is a record without a key,
+//! `p0:100=a` one with key `a`. An assign says where reading resumes: `p0@100` committed,
+//! `p0@none` nothing committed, `p0@none:50` nothing committed and the client starts at 50,
+//! `p0@at:50` the host's own choice, `p0@?` not known yet.
+
+use std::collections::HashMap;
+
+use rebalance_guard::memory::{
+    FinishedKey, Flight, Layout, Memory, PartitionEntry, Parts, Place, ReportEntry, View,
+};
+use rebalance_guard::{
+    Answered, Assignment, CommitAnswer, Config, Fenced, Guard, Hold, Input, InputError, KeyPolicy,
+    Offset, Outcome, Output, Partition, Progress, Reason, Record, Refuse, Reply, Resume, Scope,
+    Seen, Skip, Tick, Ticket, Verdict,
+};
+
+/// Heap tables of any size.
+#[derive(Clone, Debug)]
+pub(crate) struct Heap {
+    partitions: Vec<PartitionEntry>,
+    partition_index: Vec<u32>,
+    flights: Vec<Flight>,
+    reserved_index: Vec<u32>,
+    finished_keys: Vec<FinishedKey>,
+    finished_index: Vec<u32>,
+    places: Vec<Place>,
+    reports: Vec<ReportEntry>,
+}
+
+impl Heap {
+    pub(crate) fn of(config: &Config) -> Self {
+        let layout = Layout::of(config);
+        Self {
+            partitions: vec![PartitionEntry::EMPTY; layout.partitions],
+            partition_index: vec![0; layout.partition_index],
+            flights: vec![Flight::EMPTY; layout.flights],
+            reserved_index: vec![0; layout.reserved_index],
+            finished_keys: vec![FinishedKey::EMPTY; layout.finished_keys],
+            finished_index: vec![0; layout.finished_index],
+            places: vec![Place::EMPTY; layout.places],
+            reports: vec![ReportEntry::EMPTY; layout.reports],
+        }
+    }
+}
+
+impl Memory for Heap {
+    fn parts(&mut self) -> Parts<'_> {
+        Parts {
+            partitions: &mut self.partitions,
+            partition_index: &mut self.partition_index,
+            flights: &mut self.flights,
+            reserved_index: &mut self.reserved_index,
+            finished_keys: &mut self.finished_keys,
+            finished_index: &mut self.finished_index,
+            places: &mut self.places,
+            reports: &mut self.reports,
+        }
+    }
+
+    fn view(&self) -> View<'_> {
+        View {
+            partitions: &self.partitions,
+            partition_index: &self.partition_index,
+            flights: &self.flights,
+            places: &self.places,
+        }
+    }
+}
+
+/// Small tables, no jitter, commits offered at once, keys optional.
+pub(crate) fn small() -> Config {
+    Config {
+        partitions: 4,
+        window: 32,
+        keys: 32,
+        budget: 32,
+        attempts_max: 3,
+        backoff: 100,
+        backoff_cap: 1_000,
+        jitter: 0,
+        lease: 100_000,
+        commit_interval: 0,
+        commit_count: 1,
+        commit_timeout: 5_000,
+        commit_backoff: 200,
+        key_policy: KeyPolicy::Optional,
+        ..Config::default()
+    }
+}
+
+/// A guard, a clock and the tickets handed out.
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) guard: Guard<Heap>,
+    pub(crate) generation: Option<i32>,
+    now: u64,
+    tickets: HashMap<(Partition, Offset), Ticket>,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self::with(small())
+    }
+
+    pub(crate) fn with(config: Config) -> Self {
+        let guard = Guard::new(Heap::of(&config), config).expect("settings of a test are sound");
+        Self {
+            guard,
+            generation: Some(7),
+            now: 0,
+            tickets: HashMap::new(),
+        }
+    }
+
+    /// Later calls happen at `now`; nothing is called.
+    pub(crate) fn at(&mut self, now: u64) -> &mut Self {
+        self.now = now;
+        self
+    }
+
+    /// Lets time pass until `now`.
+    pub(crate) fn tick(&mut self, now: u64) -> &mut Self {
+        self.now = now;
+        self.guard.handle_timeout(tick(now));
+        self
+    }
+
+    /// The host polls at `now`.
+    pub(crate) fn poll(&mut self, now: u64) -> &mut Self {
+        self.now = now;
+        self.guard.polled(tick(now));
+        self
+    }
+
+    /// Quiet until `now`, with the host polling all along.
+    pub(crate) fn poll_until(&mut self, now: u64) -> &mut Self {
+        let step = (self.guard.config().lease / 2).max(1);
+        while self.now + step < now {
+            self.poll(self.now + step);
+        }
+        self.poll(now)
+    }
+
+    fn time(&self) -> Tick {
+        tick(self.now)
+    }
+
+    pub(crate) fn handle(&mut self, input: Input<'_>) -> Result<Reply, InputError> {
+        self.guard.handle(self.time(), input)
+    }
+
+    pub(crate) fn try_assign(&mut self, what: &str) -> Result<Reply, InputError> {
+        let partitions: Vec<_> = what.split_whitespace().map(owned).collect();
+        self.guard.assign(self.time(), self.generation, &partitions)
+    }
+
+    /// An assign that must be accepted.
+    pub(crate) fn assign(&mut self, what: &str) -> &mut Self {
+        assert_eq!(self.try_assign(what), Ok(Reply::Done), "assign {what}");
+        self
+    }
+
+    /// An assign in generation `generation`, as those that follow.
+    pub(crate) fn assign_in(&mut self, generation: i32, what: &str) -> &mut Self {
+        self.generation = Some(generation);
+        self.assign(what)
+    }
+
+    pub(crate) fn position(&mut self, what: &str, assignment: u64) -> Result<Reply, InputError> {
+        let (partition, resume) = owned(what);
+        self.guard
+            .position(self.time(), partition, number(assignment), resume)
+    }
+
+    /// A revoke whose drain ends at tick `deadline`.
+    pub(crate) fn revoke(&mut self, what: &str, deadline: u64) -> &mut Self {
+        let partitions = list(what);
+        self.guard.revoke(self.time(), &partitions, tick(deadline));
+        self
+    }
+
+    pub(crate) fn lost(&mut self, what: &str) -> &mut Self {
+        let partitions = list(what);
+        self.guard.lost(self.time(), Scope::Some(&partitions));
+        self
+    }
+
+    pub(crate) fn lost_all(&mut self) -> &mut Self {
+        self.guard.lost(self.time(), Scope::All);
+        self
+    }
+
+    pub(crate) fn fatal(&mut self) -> &mut Self {
+        self.guard.lost(self.time(), Scope::Fatal);
+        self
+    }
+
+    pub(crate) fn rewind(&mut self, what: &str) -> Result<Reply, InputError> {
+        let (partition, offset, _) = record(what);
+        self.guard.rewind(self.time(), partition, offset)
+    }
+
+    pub(crate) fn group_offset(&mut self, what: &str, assignment: u64) -> Reply {
+        let (partition, offset, _) = record(what);
+        let input = Input::GroupOffset {
+            partition,
+            assignment: number(assignment),
+            offset,
+        };
+        self.handle(input)
+            .expect("a group offset is never an error")
+    }
+
+    pub(crate) fn end_of_partition(&mut self, what: &str) -> Reply {
+        let partition = partition(what);
+        let assignment = self.progress(what).assignment;
+        let input = Input::EndOfPartition {
+            partition,
+            assignment,
+        };
+        self.handle(input)
+            .expect("an end of partition is never an error")
+    }
+
+    /// Offers a record; the answer in words.
+    pub(crate) fn admit(&mut self, what: &str) -> String {
+        self.admit_tried(what, 0)
+    }
+
+    /// Offers a record that was tried before, as its header says.
+    pub(crate) fn admit_tried(&mut self, what: &str, attempts: u16) -> String {
+        let (partition, offset, key) = record(what);
+        let record = Record {
+            attempts,
+            ..Record::new(partition, offset, key)
+        };
+        let verdict = self.guard.admit(self.time(), record);
+        if let Verdict::Run(ticket) | Verdict::Park(ticket, _) = verdict {
+            self.tickets.insert((partition, offset), ticket);
+        }
+        said(verdict)
+    }
+
+    /// Offers a record that must be run, and gives its ticket.
+    pub(crate) fn run(&mut self, what: &str) -> Ticket {
+        assert_eq!(self.admit(what), "run", "admit {what}");
+        self.ticket(what)
+    }
+
+    /// Runs each of these records to its end.
+    pub(crate) fn finish(&mut self, what: &str) -> &mut Self {
+        for record in what.split_whitespace() {
+            let ticket = self.run(record);
+            assert_eq!(self.complete(ticket), Answered::Done, "complete {record}");
+        }
+        self
+    }
+
+    /// The ticket last handed out for a record.
+    pub(crate) fn ticket(&self, what: &str) -> Ticket {
+        let (partition, offset, _) = record(what);
+        self.tickets[&(partition, offset)]
+    }
+
+    pub(crate) fn answer(&mut self, ticket: Ticket, outcome: Outcome) -> Answered {
+        self.guard.answer(self.time(), ticket, outcome)
+    }
+
+    pub(crate) fn complete(&mut self, ticket: Ticket) -> Answered {
+        self.answer(ticket, Outcome::Completed)
+    }
+
+    pub(crate) fn fail(&mut self, ticket: Ticket) -> Answered {
+        self.answer(ticket, Outcome::Failed { permanent: false })
+    }
+
+    pub(crate) fn fail_permanently(&mut self, ticket: Ticket) -> Answered {
+        self.answer(ticket, Outcome::Failed { permanent: true })
+    }
+
+    pub(crate) fn abandon(&mut self, ticket: Ticket) -> Answered {
+        self.answer(ticket, Outcome::Abandoned)
+    }
+
+    pub(crate) fn dead_lettered(&mut self, ticket: Ticket) -> Answered {
+        self.answer(ticket, Outcome::DeadLettered)
+    }
+
+    /// The coordinator answers the commit `p0:101` that assignment `assignment` offered.
+    pub(crate) fn commit_answer(
+        &mut self,
+        what: &str,
+        assignment: u64,
+        answer: CommitAnswer,
+    ) -> Reply {
+        let (partition, offset, _) = record(what);
+        let now = self.time();
+        self.guard
+            .commit_answered(now, partition, number(assignment), offset, answer)
+    }
+
+    /// The coordinator stored the commit `p0:101`; it must count.
+    pub(crate) fn stored(&mut self, what: &str) -> &mut Self {
+        let (partition, _, _) = record(what);
+        let progress = self.guard.progress(partition).expect("owned");
+        let reply = self.commit_answer(what, progress.assignment.value(), CommitAnswer::Stored);
+        assert_eq!(reply, Reply::Done, "stored {what}");
+        self
+    }
+
+    /// Everything that the guard wants done now, in its order and in words.
+    pub(crate) fn outputs(&mut self) -> Vec<String> {
+        let mut words = Vec::new();
+        while let Some(output) = self.guard.poll_output() {
+            if let Output::Retry {
+                ticket,
+                partition,
+                offset,
+            }
+            | Output::DeadLetter {
+                ticket,
+                partition,
+                offset,
+                ..
+            } = output
+            {
+                self.tickets.insert((partition, offset), ticket);
+            }
+            words.push(wanted(output));
+            assert!(words.len() < 100_000, "outputs end");
+        }
+        words
+    }
+
+    /// The commits among the outputs, as `p0=101`.
+    pub(crate) fn commits(&mut self) -> Vec<String> {
+        let outputs = self.outputs();
+        outputs
+            .iter()
+            .filter_map(|word| Some(word.strip_prefix("commit ")?.to_owned()))
+            .collect()
+    }
+
+    /// Pulls outputs that the scenario is not about.
+    pub(crate) fn drain(&mut self) -> &mut Self {
+        self.outputs();
+        self
+    }
+
+    /// Offers and stores commits until nothing is offered any more.
+    pub(crate) fn commit_all(&mut self) -> &mut Self {
+        loop {
+            let commits = self.commits();
+            if commits.is_empty() {
+                return self;
+            }
+            for commit in commits {
+                self.stored(&commit.replace('=', ":"));
+            }
+        }
+    }
+
+    pub(crate) fn progress(&self, what: &str) -> Progress {
+        self.guard.progress(partition(what)).expect("owned")
+    }
+
+    pub(crate) fn owns(&self, what: &str) -> bool {
+        self.guard.progress(partition(what)).is_some()
+    }
+
+    /// The completion mark of an owned partition whose resume position is known.
+    pub(crate) fn mark(&self, what: &str) -> u64 {
+        self.progress(what)
+            .mark
+            .expect("resume position known")
+            .value()
+    }
+
+    /// The number of the current assignment.
+    pub(crate) fn assignment(&self, what: &str) -> u64 {
+        self.progress(what).assignment.value()
+    }
+
+    /// Phase in a word, "Unowned" included.
+    pub(crate) fn phase(&self, what: &str) -> String {
+        match self.guard.progress(partition(what)) {
+            Some(progress) => format!("{:?}", progress.phase),
+            None => "Unowned".to_owned(),
+        }
+    }
+
+    pub(crate) fn next_timeout(&self) -> Option<u64> {
+        self.guard.poll_timeout().map(Tick::value)
+    }
+}
+
+pub(crate) fn tick(now: u64) -> Tick {
+    Tick::new(now).expect("at most 2^62")
+}
+
+pub(crate) fn number(assignment: u64) -> Assignment {
+    Assignment::new(assignment).expect("not 0")
+}
+
+pub(crate) fn offset(value: u64) -> Offset {
+    Offset::new(value).expect("at most 2^63 - 1")
+}
+
+pub(crate) fn partition(word: &str) -> Partition {
+    let (topic, index) = word.split_once('/').unwrap_or(("0", word));
+    let index = index.strip_prefix('p').expect("p and a number");
+    Partition::new(
+        topic.parse().expect("topic"),
+        index.parse().expect("partition"),
+    )
+}
+
+fn list(what: &str) -> Vec<Partition> {
+    what.split_whitespace().map(partition).collect()
+}
+
+fn owned(word: &str) -> (Partition, Resume) {
+    let (name, resume) = word.split_once('@').expect("partition @ resume");
+    let value = |text: &str| offset(text.parse().expect("offset"));
+    let resume = match resume.split_once(':') {
+        Some(("none", text)) => Resume::Empty(Some(value(text))),
+        Some(("at", text)) => Resume::At(value(text)),
+        Some(_) => panic!("{word}"),
+        None if resume == "none" => Resume::Empty(None),
+        None if resume == "?" => Resume::Unknown,
+        None => Resume::Committed(value(resume)),
+    };
+    (partition(name), resume)
+}
+
+fn record(word: &str) -> (Partition, Offset, Option<&[u8]>) {
+    let (place, key) = match word.split_once('=') {
+        Some((place, key)) => (place, Some(key.as_bytes())),
+        None => (word, None),
+    };
+    let (name, value) = place.split_once(':').expect("partition : offset");
+    (partition(name), offset(value.parse().expect("offset")), key)
+}
+
+fn name(partition: Partition) -> String {
+    match partition.topic {
+        0 => format!("p{}", partition.index),
+        topic => format!("{topic}/p{}", partition.index),
+    }
+}
+
+fn said(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Run(_) => "run".to_owned(),
+        Verdict::Park(_, reason) => format!("park: {}", why(reason)),
+        Verdict::Skip(Skip::DuplicateFinished) => "skip: finished".to_owned(),
+        Verdict::Skip(Skip::DuplicateInFlight) => "skip: in flight".to_owned(),
+        Verdict::Hold(hold) => format!("hold: {}", held(hold)),
+        Verdict::Refuse(refuse) => format!("refuse: {}", refused(refuse)),
+    }
+}
+
+fn held(hold: Hold) -> String {
+    match hold {
+        Hold::Owed(offset) => format!("owed {offset}"),
+        Hold::ResumeUnknown => "resume unknown".to_owned(),
+        Hold::KeyBusy => "key busy".to_owned(),
+        Hold::Window => "window".to_owned(),
+        Hold::Budget => "budget".to_owned(),
+        Hold::Storm => "storm".to_owned(),
+    }
+}
+
+fn refused(refuse: Refuse) -> String {
+    match refuse {
+        Refuse::Fenced(Fenced::NotOwned) => "not owned".to_owned(),
+        Refuse::Fenced(Fenced::Draining) => "draining".to_owned(),
+        Refuse::Fenced(Fenced::Sealed) => "sealed".to_owned(),
+        Refuse::Fenced(Fenced::LeaseExpired) => "lease expired".to_owned(),
+        Refuse::Fenced(Fenced::Dead) => "dead".to_owned(),
+        Refuse::OffsetRegression { last, seen } => {
+            let seen = match seen {
+                Seen::Finished => "finished",
+                Seen::InFlight => "in flight",
+                Seen::Never => "never seen",
+                Seen::BelowResume => "below resume",
+            };
+            format!("not above {last}, {seen}")
+        }
+        Refuse::OffsetLimit => "offset limit".to_owned(),
+    }
+}
+
+fn why(reason: Reason) -> &'static str {
+    match reason {
+        Reason::AttemptsSpent => "attempts spent",
+        Reason::Permanent => "permanent",
+        Reason::NoUsableKey => "no usable key",
+    }
+}
+
+fn wanted(output: Output) -> String {
+    match output {
+        Output::Rejoin { back_off } => format!("rejoin after {back_off}"),
+        Output::Sealed(report) => {
+            let mark = report
+                .mark
+                .map_or_else(|| "none".to_owned(), |mark| mark.to_string());
+            let ended = format!("{:?}", report.ended).to_lowercase();
+            let (partition, left) = (name(report.partition), report.left);
+            format!(
+                "sealed {partition} #{}: {ended}, mark {mark}, left {left}",
+                report.assignment
+            )
+        }
+        Output::Gap {
+            partition,
+            from,
+            to,
+        } => format!("gap {} {from}..{to}", name(partition)),
+        Output::StepBack {
+            partition,
+            from,
+            to,
+        } => {
+            format!("step back {} {from}->{to}", name(partition))
+        }
+        Output::StormBegan { back_off } => format!("storm began, wait {back_off}"),
+        Output::StormEnded => "storm ended".to_owned(),
+        Output::Commit {
+            partition, offset, ..
+        } => format!("commit {}={offset}", name(partition)),
+        Output::Pause(partition) => format!("pause {}", name(partition)),
+        Output::Resume(partition) => format!("resume {}", name(partition)),
+        Output::Retry {
+            partition, offset, ..
+        } => format!("retry {}:{offset}", name(partition)),
+        Output::DeadLetter {
+            partition,
+            offset,
+            reason,
+            copies,
+            ..
+        } => {
+            let (partition, why) = (name(partition), why(reason));
+            format!("dead letter {partition}:{offset}: {why}, copies {copies}")
+        }
+    }
+}
