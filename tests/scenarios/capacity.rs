@@ -4,7 +4,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use rebalance_guard::{Answered, Config, ConfigError, Guard, InputError, Partition, Resume};
+use rebalance_guard::{Answered, Config, Guard, InputError, Partition, Resume};
 
 use crate::support::{Heap, World, offset, small, tick};
 
@@ -236,119 +236,5 @@ fn partitions_in_hand_over_are_not_forgotten_for_new_ones() {
     assert_eq!(
         (world.phase("p0"), world.phase("p1")),
         ("Committing".into(), "Draining".into())
-    );
-}
-
-#[test]
-fn settings_that_contradict_themselves_make_no_guard() {
-    let refused = |config: Config| Guard::new(Heap::of(&config), config).err();
-    assert_eq!(refused(small()), None);
-    for (config, error) in [
-        (
-            Config {
-                partitions: 0,
-                ..small()
-            },
-            ConfigError::Zero("partitions"),
-        ),
-        (
-            Config {
-                window: 0,
-                ..small()
-            },
-            ConfigError::Zero("window"),
-        ),
-        (
-            Config {
-                budget: 0,
-                ..small()
-            },
-            ConfigError::Zero("budget"),
-        ),
-        (
-            Config {
-                attempts_max: 0,
-                ..small()
-            },
-            ConfigError::Zero("attempts_max"),
-        ),
-        (
-            Config {
-                commit_count: 0,
-                ..small()
-            },
-            ConfigError::Zero("commit_count"),
-        ),
-        (
-            Config {
-                lease: 0,
-                ..small()
-            },
-            ConfigError::Zero("lease"),
-        ),
-        (
-            Config {
-                first_assignment: 0,
-                ..small()
-            },
-            ConfigError::Zero("first_assignment"),
-        ),
-        (
-            Config {
-                jitter: 101,
-                ..small()
-            },
-            ConfigError::JitterAbove100(101),
-        ),
-        (
-            Config {
-                backoff: 2,
-                backoff_cap: 1,
-                ..small()
-            },
-            ConfigError::BackoffAboveCap,
-        ),
-        (
-            Config {
-                storm_calm: 3,
-                storm_rising: 3,
-                ..small()
-            },
-            ConfigError::StormOrder,
-        ),
-        (
-            Config {
-                storm_rising: 6,
-                storm_at: 5,
-                ..small()
-            },
-            ConfigError::StormOrder,
-        ),
-        (
-            Config {
-                storm_at: 33,
-                ..small()
-            },
-            ConfigError::TooLarge("storm_at"),
-        ),
-    ] {
-        assert_eq!(refused(config), Some(error));
-    }
-}
-
-#[test]
-fn memory_too_small_for_the_settings_is_said_at_once() {
-    let memory = Heap::of(&small());
-    let config = Config {
-        window: 33,
-        ..small()
-    };
-    assert_eq!(
-        Guard::new(memory, config).err(),
-        Some(ConfigError::MemoryTooSmall {
-            part: "records in flight",
-            needed: 33,
-            available: 32
-        })
     );
 }
