@@ -1,5 +1,6 @@
 //! One growth of the memory, carved into the exchange buffer and the guard's tables.
 
+#[cfg(all(target_arch = "wasm32", not(feature = "component")))]
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
@@ -136,11 +137,14 @@ impl<'a> Arena<'a> {
 }
 
 /// A value that every exported function reaches.
+#[cfg(all(target_arch = "wasm32", not(feature = "component")))]
 pub(crate) struct Single<T>(UnsafeCell<T>);
 
 // SAFETY: the module has one thread (its memory is not shared), so nothing is ever shared.
+#[cfg(all(target_arch = "wasm32", not(feature = "component")))]
 unsafe impl<T> Sync for Single<T> {}
 
+#[cfg(all(target_arch = "wasm32", not(feature = "component")))]
 impl<T> Single<T> {
     pub(crate) const fn new(value: T) -> Self {
         Self(UnsafeCell::new(value))
@@ -155,7 +159,7 @@ impl<T> Single<T> {
 }
 
 /// Grows the memory by `bytes`, once and for all.
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", not(feature = "component")))]
 pub(crate) fn grow(bytes: u64) -> Result<&'static mut [MaybeUninit<u8>], Code> {
     const PAGE: u64 = 65_536;
     let pages = usize::try_from(bytes.div_ceil(PAGE)).map_err(|_| Code::Memory)?;

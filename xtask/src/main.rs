@@ -77,8 +77,10 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
 }
 
 fn build_plugin(workspace: &Workspace) -> anyhow::Result<ExitCode> {
-    toolchain::add_targets(toolchain::PLUGIN)?;
+    toolchain::add_targets(&["wasm32v1-none", "wasm32-unknown-unknown"])?;
     let plugin = wasm::build(workspace.root(), workspace.target())?;
+    let component = wasm::build_component(workspace.root(), workspace.target())?;
     println!("the plugin: {}", plugin.display());
+    println!("as a component: {}", component.display());
     Ok(ExitCode::SUCCESS)
 }
