@@ -140,11 +140,7 @@ fn a_debt_ends_with_its_assignment() {
 
 #[test]
 fn the_window_is_asked_before_the_budget_and_the_duplicate_before_both() {
-    let mut world = World::with(Config {
-        window: 2,
-        budget: 2,
-        ..small()
-    });
+    let mut world = World::with(Config { window: 2, budget: 2, ..small() });
     world.assign("p0@100");
     let first = world.run("p0:100=a");
     world.run("p0:101=b");
@@ -157,10 +153,7 @@ fn the_window_is_asked_before_the_budget_and_the_duplicate_before_both() {
 #[test]
 fn the_budget_counts_records_at_or_above_the_mark_and_not_offsets() {
     // B74 (parallel-consumer#37): a far jump costs one place.
-    let mut world = World::with(Config {
-        budget: 3,
-        ..small()
-    });
+    let mut world = World::with(Config { budget: 3, ..small() });
     world.assign("p0@0");
     let slow = world.run("p0:0");
     world.finish("p0:1000000 p0:9000000000000000000");
@@ -171,10 +164,7 @@ fn the_budget_counts_records_at_or_above_the_mark_and_not_offsets() {
 
 #[test]
 fn a_duplicate_needs_a_place_in_the_budget_to_be_entered() {
-    let mut world = World::with(Config {
-        budget: 2,
-        ..small()
-    });
+    let mut world = World::with(Config { budget: 2, ..small() });
     world.assign("p0@0");
     let slow = world.run("p0:0=a");
     world.finish("p0:1=b");
@@ -188,10 +178,7 @@ fn a_duplicate_needs_a_place_in_the_budget_to_be_entered() {
 
 #[test]
 fn an_abandoned_record_has_its_place_and_is_admitted_again_when_offered() {
-    let mut world = World::with(Config {
-        budget: 2,
-        ..small()
-    });
+    let mut world = World::with(Config { budget: 2, ..small() });
     world.assign("p0@100");
     let first = world.run("p0:100");
     world.finish("p0:101");
@@ -224,10 +211,7 @@ fn an_abandoned_record_needs_room_in_the_window_when_it_comes_again() {
 fn the_largest_offset_has_no_next_and_is_refused() {
     let mut world = World::new();
     world.assign("p0@9223372036854775806");
-    assert_eq!(
-        world.admit("p0:9223372036854775807"),
-        "refuse: offset limit"
-    );
+    assert_eq!(world.admit("p0:9223372036854775807"), "refuse: offset limit");
     assert_eq!(world.admit("p1:9223372036854775807"), "refuse: not owned");
     assert_eq!(world.admit("p0:9223372036854775806"), "run");
 }
@@ -236,31 +220,19 @@ fn the_largest_offset_has_no_next_and_is_refused() {
 fn records_without_a_usable_key_follow_the_policy() {
     let long = vec![b'k'; Record::KEY_BYTES_MAX + 1];
     let longest = &long[..Record::KEY_BYTES_MAX];
-    let keys: [Option<&[u8]>; 6] = [
-        None,
-        Some(b""),
-        Some(b" \t\r\n"),
-        Some(&long),
-        Some(longest),
-        Some(b" k "),
-    ];
+    let keys: [Option<&[u8]>; 6] =
+        [None, Some(b""), Some(b" \t\r\n"), Some(&long), Some(longest), Some(b" k ")];
     for required in [true, false] {
         let key_policy = match required {
             true => rebalance_guard::KeyPolicy::Required,
             false => rebalance_guard::KeyPolicy::Optional,
         };
-        let mut world = World::with(Config {
-            key_policy,
-            ..small()
-        });
+        let mut world = World::with(Config { key_policy, ..small() });
         world.assign("p0@0");
         for (at, key) in keys.into_iter().enumerate() {
             let record = Record::new(partition("p0"), offset(at as u64), key);
             let verdict = world.guard.admit(tick(0), record);
-            let parked = matches!(
-                verdict,
-                Verdict::Park(_, rebalance_guard::Reason::NoUsableKey)
-            );
+            let parked = matches!(verdict, Verdict::Park(_, rebalance_guard::Reason::NoUsableKey));
             assert_eq!(parked, required && at < 4, "record {at}");
             assert_eq!(matches!(verdict, Verdict::Run(_)), !parked, "record {at}");
         }
@@ -288,11 +260,7 @@ fn tombstones_are_records_like_any_other() {
 
 #[test]
 fn a_batch_gets_exactly_the_answers_of_the_one_by_one_calls() {
-    let mut world = World::with(Config {
-        window: 3,
-        budget: 4,
-        ..small()
-    });
+    let mut world = World::with(Config { window: 3, budget: 4, ..small() });
     world.assign("p0@100 p1@0").finish("p0:100=a");
     let offered: [(&str, u64, Option<&[u8]>); 9] = [
         ("p0", 101, Some(b"a")),
@@ -313,10 +281,5 @@ fn a_batch_gets_exactly_the_answers_of_the_one_by_one_calls() {
     assert_eq!(verdicts, expected);
     assert_eq!(world.guard.counters(), single.guard.counters());
     assert_eq!(world.outputs(), single.outputs());
-    assert_eq!(
-        world
-            .guard
-            .admit_batch(tick(5), &records, &mut verdicts[..2]),
-        2
-    );
+    assert_eq!(world.guard.admit_batch(tick(5), &records, &mut verdicts[..2]), 2);
 }

@@ -29,13 +29,8 @@ fn dead_letter() -> (World, Ticket) {
 
 #[test]
 fn a_run_ticket_takes_complete_fail_and_abandon() {
-    let expected = [
-        Answered::Done,
-        Answered::Done,
-        Answered::Done,
-        Answered::Done,
-        Answered::Stale,
-    ];
+    let expected =
+        [Answered::Done, Answered::Done, Answered::Done, Answered::Done, Answered::Stale];
     for (outcome, expected) in OUTCOMES.into_iter().zip(expected) {
         let (mut world, ticket) = running();
         assert_eq!(ticket.kind(), TicketKind::Run);
@@ -45,13 +40,8 @@ fn a_run_ticket_takes_complete_fail_and_abandon() {
 
 #[test]
 fn a_dead_letter_ticket_takes_dead_lettered_fail_and_abandon() {
-    let expected = [
-        Answered::Stale,
-        Answered::Done,
-        Answered::Done,
-        Answered::Done,
-        Answered::Done,
-    ];
+    let expected =
+        [Answered::Stale, Answered::Done, Answered::Done, Answered::Done, Answered::Done];
     for (outcome, expected) in OUTCOMES.into_iter().zip(expected) {
         let (mut world, ticket) = dead_letter();
         assert_eq!(ticket.kind(), TicketKind::DeadLetter);
@@ -80,11 +70,7 @@ fn a_completed_ticket_takes_no_second_answer() {
         let (mut world, ticket) = running();
         world.complete(ticket);
         assert!(!world.guard.is_live(ticket));
-        assert_eq!(
-            world.answer(ticket, outcome),
-            Answered::Stale,
-            "{outcome:?}"
-        );
+        assert_eq!(world.answer(ticket, outcome), Answered::Stale, "{outcome:?}");
         assert_eq!(world.outputs(), ["commit p0=101"]);
         assert_eq!(world.guard.counters().completed, 1);
         assert_eq!(world.guard.in_flight(), 0);
@@ -97,11 +83,7 @@ fn an_abandoned_ticket_takes_no_second_answer() {
         let (mut world, ticket) = running();
         world.abandon(ticket);
         assert!(!world.guard.is_live(ticket));
-        assert_eq!(
-            world.answer(ticket, outcome),
-            Answered::Stale,
-            "{outcome:?}"
-        );
+        assert_eq!(world.answer(ticket, outcome), Answered::Stale, "{outcome:?}");
         assert_eq!(world.mark("p0"), 100);
     }
 }
@@ -168,20 +150,10 @@ fn abandoning_a_dead_letter_frees_the_window_and_holds_the_mark() {
 
 #[test]
 fn completions_are_legal_in_any_order() {
-    let orders = [
-        [0, 1, 2],
-        [0, 2, 1],
-        [1, 0, 2],
-        [1, 2, 0],
-        [2, 0, 1],
-        [2, 1, 0],
-    ];
+    let orders = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
     for order in orders {
-        let mut world = World::with(Config {
-            commit_interval: 90_000,
-            commit_count: 99,
-            ..small()
-        });
+        let mut world =
+            World::with(Config { commit_interval: 90_000, commit_count: 99, ..small() });
         world.assign("p0@100");
         let tickets = [100, 101, 102].map(|at| world.run(&format!("p0:{at}")));
         let mut open = vec![0, 1, 2];

@@ -9,13 +9,7 @@ use rebalance_guard::{Answered, Config, Guard, InputError, Partition, Resume};
 use crate::support::{Heap, World, offset, small, tick};
 
 fn wide(partitions: u32) -> Config {
-    Config {
-        partitions,
-        window: partitions.min(4_096),
-        keys: 16,
-        budget: 2,
-        ..small()
-    }
+    Config { partitions, window: partitions.min(4_096), keys: 16, budget: 2, ..small() }
 }
 
 #[test]
@@ -23,13 +17,7 @@ fn three_thousand_partitions_come_and_go_in_one_event_each() {
     // B116 (confluentinc/librdkafka#4629)
     let mut world = World::with(wide(3_000));
     let names: Vec<String> = (0..3_000).map(|index| format!("p{index}")).collect();
-    world.assign(
-        &names
-            .iter()
-            .map(|name| format!("{name}@0"))
-            .collect::<Vec<_>>()
-            .join(" "),
-    );
+    world.assign(&names.iter().map(|name| format!("{name}@0")).collect::<Vec<_>>().join(" "));
     assert_eq!(world.guard.owned().count(), 3_000);
     for name in &names {
         world.finish(&format!("{name}:0"));
@@ -54,15 +42,10 @@ fn the_work_of_a_large_assign_does_not_grow_with_its_square() {
         let config = wide(200_000);
         let mut guard = Guard::new(Heap::of(&config), config).expect("sound settings");
         let resume = Resume::Committed(offset(0));
-        let all: Vec<_> = (0..200_000)
-            .map(|index| (Partition::new(0, index), resume))
-            .collect();
+        let all: Vec<_> = (0..200_000).map(|index| (Partition::new(0, index), resume)).collect();
         guard.assign(tick(0), Some(1), &all).expect("they fit");
-        guard
-            .assign(tick(1), Some(2), &all)
-            .expect("they are held already");
-        done.send(guard.counters().assignments)
-            .expect("somebody waits");
+        guard.assign(tick(1), Some(2), &all).expect("they are held already");
+        done.send(guard.counters().assignments).expect("somebody waits");
     });
     assert_eq!(finished.recv_timeout(Duration::from_secs(60)), Ok(400_000));
 }
@@ -70,11 +53,7 @@ fn the_work_of_a_large_assign_does_not_grow_with_its_square() {
 #[test]
 fn records_delivered_again_round_after_round_leave_nothing_behind() {
     // B121 (reactor/reactor-kafka#259)
-    let mut world = World::with(Config {
-        window: 4,
-        budget: 4,
-        ..small()
-    });
+    let mut world = World::with(Config { window: 4, budget: 4, ..small() });
     let names = ["p0:100", "p0:101", "p0:102", "p0:103"];
     for _ in 0..100 {
         world.assign("p0@100").drain();
@@ -96,11 +75,7 @@ fn records_delivered_again_round_after_round_leave_nothing_behind() {
 #[test]
 fn one_record_that_never_ends_bounds_what_is_taken_above_it() {
     // B124 (confluentinc/parallel-consumer#832)
-    let mut world = World::with(Config {
-        window: 1_000,
-        budget: 1_000,
-        ..small()
-    });
+    let mut world = World::with(Config { window: 1_000, budget: 1_000, ..small() });
     world.assign("p0@100 p1@0");
     let endless = world.run("p0:100");
     let mut next = 101;
@@ -120,10 +95,7 @@ fn one_record_that_never_ends_bounds_what_is_taken_above_it() {
 #[test]
 fn a_dead_letter_opens_a_full_budget_like_a_completion() {
     // B124 (confluentinc/parallel-consumer#832)
-    let mut world = World::with(Config {
-        budget: 3,
-        ..small()
-    });
+    let mut world = World::with(Config { budget: 3, ..small() });
     world.assign("p0@100");
     let endless = world.run("p0:100");
     world.finish("p0:101 p0:102");
@@ -156,20 +128,14 @@ fn an_assign_of_one_too_many_applies_not_at_all_and_says_how_many() {
     let mut world = World::new();
     assert_eq!(
         world.try_assign("p0@0 p1@0 p2@0 p3@0 p4@0"),
-        Err(InputError::PartitionsFull {
-            needed: 5,
-            available: 4
-        })
+        Err(InputError::PartitionsFull { needed: 5, available: 4 })
     );
     assert_eq!(world.guard.owned().count(), 0);
     world.assign("p0@0");
     let running = world.run("p0:0");
     assert_eq!(
         world.try_assign("p0@50 p1@0 p2@0 p3@0 p4@0"),
-        Err(InputError::PartitionsFull {
-            needed: 4,
-            available: 3
-        })
+        Err(InputError::PartitionsFull { needed: 4, available: 3 })
     );
     assert_eq!(world.assignment("p0"), 1);
     assert_eq!(world.complete(running), Answered::Done);
@@ -190,9 +156,7 @@ fn a_revoke_of_more_partitions_than_there_are_places_is_harmless() {
     // B127 (heapless#442)
     let mut world = World::new();
     world.assign("p0@0 p1@0 p2@0 p3@0");
-    world
-        .revoke("p0 p1 p2 p3 p4 p5 p6 p7 p8 p9 p0", 0)
-        .lost("p0 p1 p2 p3 p4 p5");
+    world.revoke("p0 p1 p2 p3 p4 p5 p6 p7 p8 p9 p0", 0).lost("p0 p1 p2 p3 p4 p5");
     assert_eq!(world.outputs().len(), 4);
     assert_eq!(world.guard.owned().count(), 0);
 }
@@ -201,19 +165,11 @@ fn a_revoke_of_more_partitions_than_there_are_places_is_harmless() {
 fn partitions_remembered_after_their_end_make_room_oldest_first() {
     let mut world = World::new();
     for name in ["p0", "p1", "p2", "p3"] {
-        world
-            .assign(&format!("{name}@9"))
-            .finish(&format!("{name}:9"))
-            .commit_all();
+        world.assign(&format!("{name}@9")).finish(&format!("{name}:9")).commit_all();
         world.revoke(name, 0).drain();
     }
     world.assign("p4@0");
-    assert!(
-        world
-            .guard
-            .partition_counters(crate::support::partition("p0"))
-            .is_none()
-    );
+    assert!(world.guard.partition_counters(crate::support::partition("p0")).is_none());
     world.assign_in(8, "p1@0");
     assert_eq!(world.outputs(), ["step back p1 10->0"]);
     world.assign_in(9, "p0@0");
@@ -228,13 +184,7 @@ fn partitions_in_hand_over_are_not_forgotten_for_new_ones() {
     world.revoke("p0 p1", 20_000);
     assert_eq!(
         world.try_assign("p4@0"),
-        Err(InputError::PartitionsFull {
-            needed: 1,
-            available: 0
-        })
+        Err(InputError::PartitionsFull { needed: 1, available: 0 })
     );
-    assert_eq!(
-        (world.phase("p0"), world.phase("p1")),
-        ("Committing".into(), "Draining".into())
-    );
+    assert_eq!((world.phase("p0"), world.phase("p1")), ("Committing".into(), "Draining".into()));
 }

@@ -30,10 +30,7 @@ fn a_call_with_a_late_tick_happens_at_the_last_one() {
     assert_eq!(world.tick(1_099).outputs(), Vec::<String>::new());
     assert_eq!(world.tick(1_100).outputs(), ["retry p0:100"]);
     world.at(20).revoke("p0", 1_050);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: deadline, mark 100, left 1"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: deadline, mark 100, left 1"]);
 }
 
 #[test]
@@ -64,11 +61,7 @@ fn spans_that_reach_beyond_the_end_of_time_end_at_it() {
         ..small()
     };
     let mut world = World::with(endless);
-    world
-        .at(1_000)
-        .assign("p0@100 p1@0")
-        .finish("p1:0")
-        .run("p0:100");
+    world.at(1_000).assign("p0@100 p1@0").finish("p1:0").run("p0:100");
     world.fail(world.ticket("p0:100"));
     world.tick(LAST - 1);
     assert_eq!(world.outputs(), Vec::<String>::new());
@@ -85,31 +78,20 @@ fn spans_that_reach_beyond_the_end_of_time_end_at_it() {
 
 #[test]
 fn a_drain_that_may_last_to_the_end_of_time_is_served_until_then() {
-    let mut world = World::with(Config {
-        lease: u64::MAX,
-        ..small()
-    });
+    let mut world = World::with(Config { lease: u64::MAX, ..small() });
     world.assign("p0@100");
     let running = world.run("p0:100");
     world.revoke("p0", LAST).tick(LAST - 1);
     assert_eq!(world.phase("p0"), "Draining");
     assert_eq!(world.complete(running), Answered::Done);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: drained, mark 101, left 0", "commit p0=101"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 101, left 0", "commit p0=101"]);
 }
 
 #[test]
 fn at_the_last_tick_every_call_is_still_answered() {
     let mut world = World::new();
     world.tick(LAST).assign("p0@100").admit("p0:100");
-    world
-        .poll(LAST)
-        .revoke("p0", LAST)
-        .lost_all()
-        .tick(LAST)
-        .outputs();
+    world.poll(LAST).revoke("p0", LAST).lost_all().tick(LAST).outputs();
     assert_eq!(world.guard.now(), Tick::MAX);
     assert_eq!(world.guard.counters().late_ticks, 0);
     assert!(!world.owns("p0"));
@@ -117,11 +99,7 @@ fn at_the_last_tick_every_call_is_still_answered() {
 
 #[test]
 fn the_next_timeout_is_never_later_than_what_falls_due() {
-    let mut world = World::with(Config {
-        commit_interval: 700,
-        commit_count: 99,
-        ..small()
-    });
+    let mut world = World::with(Config { commit_interval: 700, commit_count: 99, ..small() });
     assert_eq!(world.next_timeout(), None);
     world.assign("p0@0 p1@0").finish("p0:0").run("p1:0");
     world.fail(world.ticket("p1:0"));
@@ -130,12 +108,7 @@ fn the_next_timeout_is_never_later_than_what_falls_due() {
         let next = world.next_timeout().expect("something is owned");
         assert!(next > world.guard.now().value());
         world.tick(next);
-        seen.extend(
-            world
-                .outputs()
-                .into_iter()
-                .map(|word| format!("{next}: {word}")),
-        );
+        seen.extend(world.outputs().into_iter().map(|word| format!("{next}: {word}")));
         if seen.last().is_some_and(|word| word.ends_with("retry p1:0")) {
             world.revoke("p1", 40_000);
         }

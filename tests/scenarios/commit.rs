@@ -71,14 +71,8 @@ fn a_late_acknowledgement_of_a_lower_value_is_no_step_back() {
     world.finish("p0:101").tick(5_200);
     assert_eq!(world.commits(), ["p0=102"]);
     world.stored("p0:102");
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Stored),
-        Reply::Done
-    );
-    assert_eq!(
-        world.progress("p0").confirmed.map(|at| at.value()),
-        Some(102)
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Stored), Reply::Done);
+    assert_eq!(world.progress("p0").confirmed.map(|at| at.value()), Some(102));
     assert_eq!(world.commits(), Vec::<String>::new());
 }
 
@@ -116,16 +110,9 @@ fn each_partition_of_a_mixed_batch_is_committed() {
         world.assign("p0@100 p1@200 p2@300");
         let mut sorted = order;
         sorted.sort_unstable();
-        let tickets: Vec<_> = sorted
-            .iter()
-            .map(|&record| (record, world.run(record)))
-            .collect();
+        let tickets: Vec<_> = sorted.iter().map(|&record| (record, world.run(record))).collect();
         for record in order {
-            let ticket = tickets
-                .iter()
-                .find(|(name, _)| *name == record)
-                .expect("admitted")
-                .1;
+            let ticket = tickets.iter().find(|(name, _)| *name == record).expect("admitted").1;
             assert_eq!(world.complete(ticket), Answered::Done);
         }
         assert_eq!(world.commits(), ["p0=102", "p1=201", "p2=302"]);
@@ -136,24 +123,13 @@ fn each_partition_of_a_mixed_batch_is_committed() {
 fn a_partition_that_leaves_a_commit_set_does_not_take_the_others_with_it() {
     // B37 (faust-streaming/faust#94)
     let mut world = World::new();
-    world
-        .assign("p25@0 p40@0 p52@0")
-        .finish("p25:0 p40:0 p52:0");
+    world.assign("p25@0 p40@0 p52@0").finish("p25:0 p40:0 p52:0");
     assert_eq!(world.commits(), ["p25=1", "p40=1", "p52=1"]);
     world.revoke("p40", 1_000);
     assert_eq!(world.commits(), Vec::<String>::new());
-    assert_eq!(
-        world.commit_answer("p25:1", 1, CommitAnswer::Retry),
-        Reply::Done
-    );
-    assert_eq!(
-        world.commit_answer("p40:1", 2, CommitAnswer::NotMine),
-        Reply::Done
-    );
-    assert_eq!(
-        world.commit_answer("p52:1", 3, CommitAnswer::Retry),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p25:1", 1, CommitAnswer::Retry), Reply::Done);
+    assert_eq!(world.commit_answer("p40:1", 2, CommitAnswer::NotMine), Reply::Done);
+    assert_eq!(world.commit_answer("p52:1", 3, CommitAnswer::Retry), Reply::Done);
     assert!(!world.owns("p40"));
     assert_eq!(world.tick(200).commits(), ["p25=1", "p52=1"]);
 }
@@ -162,10 +138,7 @@ fn a_partition_that_leaves_a_commit_set_does_not_take_the_others_with_it() {
 fn a_commit_set_taken_after_the_revoke_still_names_every_partition_that_is_held() {
     // B37 (faust-streaming/faust#94)
     let mut world = World::new();
-    world
-        .assign("p25@0 p40@0 p52@0")
-        .finish("p25:0 p40:0 p52:0")
-        .lost("p40");
+    world.assign("p25@0 p40@0 p52@0").finish("p25:0 p40:0 p52:0").lost("p40");
     assert_eq!(world.commits(), ["p25=1", "p52=1"]);
 }
 
@@ -175,10 +148,7 @@ fn a_commit_refused_for_its_generation_is_offered_again_while_owned() {
     let mut world = World::new();
     world.assign("p0@100 p1@0").finish("p0:100");
     assert_eq!(world.commits(), ["p0=101"]);
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Retry),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Retry), Reply::Done);
     world.assign("").tick(199);
     assert_eq!(world.commits(), Vec::<String>::new());
     assert_eq!(world.tick(200).commits(), ["p0=101"]);
@@ -251,11 +221,7 @@ fn abandoned_records_hold_the_mark_until_they_are_offered_again() {
 
 #[test]
 fn a_commit_is_due_at_the_tick_of_its_interval_and_not_before() {
-    let slow = Config {
-        commit_interval: 1_000,
-        commit_count: 1_000,
-        ..small()
-    };
+    let slow = Config { commit_interval: 1_000, commit_count: 1_000, ..small() };
     let mut world = World::with(slow);
     world.at(50).assign("p0@100").at(51).finish("p0:100");
     assert_eq!(world.tick(1_049).commits(), Vec::<String>::new());
@@ -268,11 +234,7 @@ fn a_commit_is_due_at_the_tick_of_its_interval_and_not_before() {
 
 #[test]
 fn a_commit_is_due_before_its_interval_when_enough_records_finished() {
-    let counted = Config {
-        commit_interval: 60_000,
-        commit_count: 3,
-        ..small()
-    };
+    let counted = Config { commit_interval: 60_000, commit_count: 3, ..small() };
     let mut world = World::with(counted);
     world.assign("p0@100").finish("p0:100 p0:101");
     assert_eq!(world.commits(), Vec::<String>::new());
@@ -286,11 +248,7 @@ fn a_commit_is_due_before_its_interval_when_enough_records_finished() {
 
 #[test]
 fn many_finished_records_above_unfinished_work_make_no_commit() {
-    let counted = Config {
-        commit_interval: 60_000,
-        commit_count: 3,
-        ..small()
-    };
+    let counted = Config { commit_interval: 60_000, commit_count: 3, ..small() };
     let mut world = World::with(counted);
     world.assign("p0@100");
     let slow = world.run("p0:100");
@@ -311,29 +269,16 @@ fn commits_are_offered_while_draining_as_while_active() {
     world.stored("p0:101");
     assert_eq!(world.phase("p0"), "Draining");
     assert_eq!(world.complete(second), Answered::Done);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: drained, mark 102, left 0", "commit p0=102"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 102, left 0", "commit p0=102"]);
 }
 
 #[test]
 fn a_commit_carries_the_token_captured_at_its_assign() {
-    let mut world = World::with(Config {
-        epoch: 2,
-        first_assignment: 40,
-        ..small()
-    });
-    world
-        .assign_in(7, "p0@100")
-        .assign_in(9, "p1@0")
-        .finish("p0:100");
+    let mut world = World::with(Config { epoch: 2, first_assignment: 40, ..small() });
+    world.assign_in(7, "p0@100").assign_in(9, "p1@0").finish("p0:100");
     let Some(rebalance_guard::Output::Commit { token, .. }) = world.guard.poll_output() else {
         panic!("a commit is due");
     };
     assert_eq!(token.to_string(), format!("{}.40", (2_u64 << 32) + 7));
-    assert_eq!(
-        world.progress("p1").token.to_string(),
-        format!("{}.41", (2_u64 << 32) + 9)
-    );
+    assert_eq!(world.progress("p1").token.to_string(), format!("{}.41", (2_u64 << 32) + 9));
 }

@@ -15,15 +15,8 @@ fn offered() -> World {
 /// p0 Committing with an offer of 101 made at tick 10; its time ends at 5010.
 fn committing() -> World {
     let mut world = World::new();
-    world
-        .assign("p0@100 p1@0")
-        .at(10)
-        .finish("p0:100")
-        .revoke("p0", 1_000);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: drained, mark 101, left 0", "commit p0=101"]
-    );
+    world.assign("p0@100 p1@0").at(10).finish("p0:100").revoke("p0", 1_000);
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 101, left 0", "commit p0=101"]);
     assert_eq!(world.phase("p0"), "Committing");
     world
 }
@@ -56,10 +49,7 @@ fn an_unanswered_commit_counts_as_retry_at_its_timeout_and_is_offered_after_the_
 #[test]
 fn a_commit_to_be_retried_waits_for_its_back_off_and_then_names_the_newest_mark() {
     let mut world = offered();
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Retry),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Retry), Reply::Done);
     world.at(50).finish("p0:101");
     assert_eq!(world.tick(209).commits(), Vec::<String>::new());
     assert_eq!(world.tick(210).commits(), ["p0=102"]);
@@ -69,10 +59,7 @@ fn a_commit_to_be_retried_waits_for_its_back_off_and_then_names_the_newest_mark(
 fn a_stored_that_comes_after_the_timeout_still_counts() {
     let mut world = offered();
     world.tick(5_010);
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Stored),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Stored), Reply::Done);
     assert_eq!(confirmed(&world), Some(101));
     assert_eq!(world.tick(60_000).commits(), Vec::<String>::new());
 }
@@ -80,23 +67,12 @@ fn a_stored_that_comes_after_the_timeout_still_counts() {
 #[test]
 fn a_rejected_commit_is_offered_once_more_at_once_and_then_once_per_timeout() {
     let mut world = offered();
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Rejected),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Rejected), Reply::Done);
     assert_eq!(world.commits(), ["p0=101"]);
-    assert_eq!(
-        world
-            .at(100)
-            .commit_answer("p0:101", 1, CommitAnswer::Rejected),
-        Reply::Done
-    );
+    assert_eq!(world.at(100).commit_answer("p0:101", 1, CommitAnswer::Rejected), Reply::Done);
     assert_eq!(world.tick(5_099).commits(), Vec::<String>::new());
     assert_eq!(world.tick(5_100).commits(), ["p0=101"]);
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Rejected),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Rejected), Reply::Done);
     assert_eq!(world.tick(10_099).commits(), Vec::<String>::new());
     assert_eq!(world.tick(10_100).commits(), ["p0=101"]);
     assert_eq!(world.guard.counters().commits_rejected, 3);
@@ -106,10 +82,7 @@ fn a_rejected_commit_is_offered_once_more_at_once_and_then_once_per_timeout() {
 #[test]
 fn not_mine_loses_that_partition_alone() {
     let mut world = offered();
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::NotMine),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::NotMine), Reply::Done);
     assert_eq!(world.outputs(), ["sealed p0 #1: lost, mark 101, left 0"]);
     assert_eq!(world.admit("p0:101"), "refuse: not owned");
     assert_eq!(world.admit("p1:0"), "run");
@@ -118,16 +91,10 @@ fn not_mine_loses_that_partition_alone() {
 #[test]
 fn fatal_loses_everything_asks_for_no_rejoin_and_refuses_every_later_assign() {
     let mut world = offered();
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Fatal),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Fatal), Reply::Done);
     assert_eq!(
         world.outputs(),
-        [
-            "sealed p0 #1: lost, mark 101, left 0",
-            "sealed p1 #2: lost, mark 0, left 0"
-        ]
+        ["sealed p0 #1: lost, mark 101, left 0", "sealed p1 #2: lost, mark 0, left 0"]
     );
     assert_eq!(world.try_assign("p0@100"), Err(InputError::Dead));
     assert_eq!(world.admit("p1:0"), "refuse: dead");
@@ -144,11 +111,7 @@ fn an_answer_that_names_another_assignment_is_stale() {
         CommitAnswer::NotMine,
         CommitAnswer::Fatal,
     ] {
-        assert_eq!(
-            world.commit_answer("p0:101", 9, answer),
-            Reply::Stale,
-            "{answer:?}"
-        );
+        assert_eq!(world.commit_answer("p0:101", 9, answer), Reply::Stale, "{answer:?}");
     }
     assert_eq!(world.phase("p0"), "Active");
     assert_eq!(world.guard.counters().stale_inputs, 5);
@@ -158,18 +121,9 @@ fn an_answer_that_names_another_assignment_is_stale() {
 #[test]
 fn an_answer_to_a_value_that_was_never_offered_is_stale() {
     let mut world = offered();
-    assert_eq!(
-        world.commit_answer("p0:102", 1, CommitAnswer::Stored),
-        Reply::Stale
-    );
-    assert_eq!(
-        world.commit_answer("p0:100", 1, CommitAnswer::Retry),
-        Reply::Stale
-    );
-    assert_eq!(
-        world.commit_answer("p0:100", 1, CommitAnswer::Rejected),
-        Reply::Stale
-    );
+    assert_eq!(world.commit_answer("p0:102", 1, CommitAnswer::Stored), Reply::Stale);
+    assert_eq!(world.commit_answer("p0:100", 1, CommitAnswer::Retry), Reply::Stale);
+    assert_eq!(world.commit_answer("p0:100", 1, CommitAnswer::Rejected), Reply::Stale);
     world.stored("p0:101");
     assert_eq!(world.commits(), Vec::<String>::new());
 }
@@ -179,14 +133,8 @@ fn a_retry_for_an_older_value_does_not_disturb_the_open_offer() {
     let mut world = offered();
     world.finish("p0:101").tick(5_210);
     assert_eq!(world.commits(), ["p0=102"]);
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Retry),
-        Reply::Stale
-    );
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Rejected),
-        Reply::Stale
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Retry), Reply::Stale);
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Rejected), Reply::Stale);
     world.stored("p0:102");
     assert_eq!(world.tick(60_000).commits(), Vec::<String>::new());
 }
@@ -196,10 +144,7 @@ fn a_lower_value_that_is_stored_late_leaves_the_higher_offer_open() {
     let mut world = offered();
     world.finish("p0:101").tick(5_210);
     assert_eq!(world.commits(), ["p0=102"]);
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Stored),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Stored), Reply::Done);
     assert_eq!(confirmed(&world), Some(101));
     world.finish("p0:102");
     assert_eq!(world.commits(), Vec::<String>::new());
@@ -211,10 +156,7 @@ fn a_lower_value_that_is_stored_late_leaves_the_higher_offer_open() {
 fn a_second_answer_to_the_same_commit_changes_nothing() {
     let mut world = offered();
     world.stored("p0:101");
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Retry),
-        Reply::Stale
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Retry), Reply::Stale);
     assert_eq!(world.tick(60_000).commits(), Vec::<String>::new());
     assert_eq!(confirmed(&world), Some(101));
 }
@@ -230,35 +172,21 @@ fn the_last_commit_ends_the_hand_over_when_it_is_stored() {
 #[test]
 fn the_hand_over_ends_at_the_commit_time_without_an_answer() {
     let mut world = committing();
-    assert_eq!(
-        world.progress("p0").deadline.map(|at| at.value()),
-        Some(5_010)
-    );
+    assert_eq!(world.progress("p0").deadline.map(|at| at.value()), Some(5_010));
     assert_eq!(world.tick(5_009).phase("p0"), "Committing");
     assert_eq!(world.tick(5_010).phase("p0"), "Unowned");
     assert_eq!(world.outputs(), Vec::<String>::new());
     assert_eq!(world.guard.counters().commits_given_up, 1);
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Stored),
-        Reply::Stale
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Stored), Reply::Stale);
 }
 
 #[test]
 fn a_last_commit_to_be_retried_is_offered_again_while_its_time_lasts() {
     let mut world = committing();
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Retry),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Retry), Reply::Done);
     assert_eq!(world.tick(209).commits(), Vec::<String>::new());
     assert_eq!(world.tick(210).commits(), ["p0=101"]);
-    assert_eq!(
-        world
-            .at(4_900)
-            .commit_answer("p0:101", 1, CommitAnswer::Retry),
-        Reply::Done
-    );
+    assert_eq!(world.at(4_900).commit_answer("p0:101", 1, CommitAnswer::Retry), Reply::Done);
     assert_eq!(world.tick(5_010).outputs(), Vec::<String>::new());
     assert_eq!(world.phase("p0"), "Unowned");
 }
@@ -266,16 +194,10 @@ fn a_last_commit_to_be_retried_is_offered_again_while_its_time_lasts() {
 #[test]
 fn the_second_rejection_ends_the_hand_over() {
     let mut world = committing();
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Rejected),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Rejected), Reply::Done);
     assert_eq!(world.commits(), ["p0=101"]);
     assert_eq!(world.phase("p0"), "Committing");
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Rejected),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Rejected), Reply::Done);
     assert_eq!(world.phase("p0"), "Unowned");
     assert_eq!(world.guard.counters().commits_given_up, 1);
 }
@@ -285,24 +207,15 @@ fn a_rejection_while_active_counts_toward_the_two_of_the_hand_over() {
     let mut world = offered();
     world.commit_answer("p0:101", 1, CommitAnswer::Rejected);
     world.revoke("p0", 1_000);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: drained, mark 101, left 0", "commit p0=101"]
-    );
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Rejected),
-        Reply::Done
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 101, left 0", "commit p0=101"]);
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Rejected), Reply::Done);
     assert_eq!(world.phase("p0"), "Unowned");
 }
 
 #[test]
 fn not_mine_ends_the_hand_over_at_once() {
     let mut world = committing();
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::NotMine),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::NotMine), Reply::Done);
     assert_eq!(world.phase("p0"), "Unowned");
     assert_eq!(world.tick(10_000).commits(), Vec::<String>::new());
 }
@@ -311,19 +224,10 @@ fn not_mine_ends_the_hand_over_at_once() {
 fn the_hand_over_does_not_wait_for_an_older_offer_and_only_its_own_answer_ends_it() {
     let mut world = offered();
     world.finish("p0:101").revoke("p0", 1_000);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: drained, mark 102, left 0", "commit p0=102"]
-    );
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Stored),
-        Reply::Done
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 102, left 0", "commit p0=102"]);
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Stored), Reply::Done);
     assert_eq!(world.phase("p0"), "Committing");
-    assert_eq!(
-        world.commit_answer("p0:102", 1, CommitAnswer::Stored),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p0:102", 1, CommitAnswer::Stored), Reply::Done);
     assert_eq!(world.phase("p0"), "Unowned");
 }
 
@@ -342,8 +246,5 @@ fn a_commit_in_back_off_is_offered_at_once_when_the_hand_over_comes() {
     let mut world = offered();
     world.commit_answer("p0:101", 1, CommitAnswer::Retry);
     world.at(20).revoke("p0", 1_000);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: drained, mark 101, left 0", "commit p0=101"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 101, left 0", "commit p0=101"]);
 }

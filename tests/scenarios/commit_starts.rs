@@ -6,11 +6,7 @@ use crate::support::{World, small};
 
 /// Commits come due with the hand-over alone.
 fn slow() -> World {
-    World::with(Config {
-        commit_interval: 90_000,
-        commit_count: 1_000,
-        ..small()
-    })
+    World::with(Config { commit_interval: 90_000, commit_count: 1_000, ..small() })
 }
 
 #[test]
@@ -20,10 +16,7 @@ fn an_empty_start_is_committed_at_the_hand_over_even_with_nothing_finished() {
     world.assign("p0@none:50");
     assert_eq!(world.outputs(), Vec::<String>::new());
     world.revoke("p0", 1_000);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: drained, mark 50, left 0", "commit p0=50"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 50, left 0", "commit p0=50"]);
     world.stored("p0:50");
     assert_eq!(world.phase("p0"), "Unowned");
 }
@@ -52,21 +45,14 @@ fn an_empty_start_without_an_offset_takes_the_first_record_offered() {
 
 #[test]
 fn the_first_record_offered_fixes_an_empty_start_even_when_it_is_held() {
-    let mut world = World::with(Config {
-        window: 1,
-        ..small()
-    });
+    let mut world = World::with(Config { window: 1, ..small() });
     world.assign("p1@0 p0@none").run("p1:0");
     assert_eq!(world.admit("p0:70"), "hold: window");
     assert_eq!(world.mark("p0"), 70);
     world.revoke("p0", 1_000);
     assert_eq!(
         world.outputs(),
-        [
-            "sealed p0 #2: drained, mark 70, left 0",
-            "commit p0=70",
-            "pause p1"
-        ]
+        ["sealed p0 #2: drained, mark 70, left 0", "commit p0=70", "pause p1"]
     );
 }
 
@@ -74,10 +60,7 @@ fn the_first_record_offered_fixes_an_empty_start_even_when_it_is_held() {
 fn an_empty_start_without_an_offset_and_without_a_record_has_nothing_to_commit() {
     let mut world = World::new();
     world.assign("p0@none").revoke("p0", 1_000);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: drained, mark none, left 0"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark none, left 0"]);
     assert_eq!(world.phase("p0"), "Unowned");
 }
 
@@ -135,20 +118,14 @@ fn offset_zero_is_an_offset() {
     assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 0, left 0"]);
     let mut world = slow();
     world.assign("p0@none:0").revoke("p0", 1_000);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: drained, mark 0, left 0", "commit p0=0"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 0, left 0", "commit p0=0"]);
 }
 
 #[test]
 fn logical_offsets_are_refused_before_they_reach_the_guard() {
     // B73 (confluentinc/librdkafka#1102)
     for logical in [-1_001, -2, -1, i64::MIN] {
-        assert_eq!(
-            Offset::try_from(logical),
-            Err(OffsetError::Negative(logical))
-        );
+        assert_eq!(Offset::try_from(logical), Err(OffsetError::Negative(logical)));
     }
     assert_eq!(Offset::try_from(0), Ok(Offset::ZERO));
     assert_eq!(Offset::new(1 << 63), Err(OffsetError::TooLarge(1 << 63)));
@@ -160,27 +137,17 @@ fn the_largest_offsets_are_committed_without_wrapping() {
     let mut world = World::new();
     world.assign("p0@9223372036854775805");
     world.finish("p0:9223372036854775805 p0:9223372036854775806");
-    assert_eq!(
-        world.admit("p0:9223372036854775807"),
-        "refuse: offset limit"
-    );
+    assert_eq!(world.admit("p0:9223372036854775807"), "refuse: offset limit");
     assert_eq!(world.outputs(), ["commit p0=9223372036854775807"]);
     world.stored("p0:9223372036854775807").revoke("p0", 1_000);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: drained, mark 9223372036854775807, left 0"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 9223372036854775807, left 0"]);
     assert_eq!(world.guard.counters().refused_offset_limit, 1);
 }
 
 #[test]
 fn one_unfinished_record_below_forty_thousand_finished_ones_holds_the_mark() {
     // B74 (parallel-consumer#37)
-    let mut world = World::with(Config {
-        budget: 40_001,
-        window: 2,
-        ..small()
-    });
+    let mut world = World::with(Config { budget: 40_001, window: 2, ..small() });
     world.assign("p0@0");
     let slow = world.run("p0:0");
     for at in 1..=40_000 {
@@ -197,9 +164,7 @@ fn one_unfinished_record_below_forty_thousand_finished_ones_holds_the_mark() {
 fn offsets_near_the_top_are_counted_one_by_one() {
     // B76 (seaweedfs Kafka gateway change notes)
     let mut world = World::new();
-    world
-        .assign("p0@9223372036854770000")
-        .finish("p0:9223372036854770000");
+    world.assign("p0@9223372036854770000").finish("p0:9223372036854770000");
     assert_eq!(world.commits(), ["p0=9223372036854770001"]);
     assert_eq!(Offset::try_from(-1), Err(OffsetError::Negative(-1)));
     assert_eq!(world.mark("p0"), 9_223_372_036_854_770_001);
@@ -222,9 +187,7 @@ fn offsets_that_skip_transaction_markers_are_completed_in_any_order() {
 fn offsets_that_compaction_removed_hold_nothing_back() {
     // B79 (confluentinc/parallel-consumer#52), B82 (jepsen.io, Redpanda 21.10.1)
     let mut world = World::new();
-    world
-        .assign("p0@100 p1@5")
-        .finish("p0:100 p0:101 p0:102 p0:104");
+    world.assign("p0@100 p1@5").finish("p0:100 p0:101 p0:102 p0:104");
     world.finish("p1:5 p1:9 p1:10 p1:1000");
     assert_eq!(world.outputs(), ["commit p0=105", "commit p1=1001"]);
 }

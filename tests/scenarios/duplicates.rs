@@ -67,10 +67,7 @@ fn the_dead_letter_stands_for_its_copies_and_frees_the_key() {
     assert_eq!(world.admit("p1:0=a"), "skip: in flight");
     assert_eq!(world.admit("p1:0=a"), "skip: in flight");
     world.fail_permanently(first);
-    assert_eq!(
-        world.outputs(),
-        ["commit p1=1", "dead letter p0:100: permanent, copies 2"]
-    );
+    assert_eq!(world.outputs(), ["commit p1=1", "dead letter p0:100: permanent, copies 2"]);
     assert_eq!(world.dead_lettered(world.ticket("p0:100")), Answered::Done);
     assert_eq!(world.mark("p0"), 102);
     assert_eq!(world.admit("p0:102=a"), "run");
@@ -112,11 +109,7 @@ fn finished_keys_are_remembered_across_revoke_loss_and_assign() {
 fn keys_are_remembered_in_the_order_in_which_they_finished() {
     let mut world = World::with(Config { keys: 2, ..small() });
     world.assign("p0@0");
-    let (a, b, c) = (
-        world.run("p0:0=a"),
-        world.run("p0:1=b"),
-        world.run("p0:2=c"),
-    );
+    let (a, b, c) = (world.run("p0:0=a"), world.run("p0:1=b"), world.run("p0:2=c"));
     world.complete(c);
     world.complete(a);
     assert_eq!(world.admit("p0:3=c"), "skip: finished");
@@ -175,12 +168,7 @@ fn equal_bytes_from_two_buffers_are_one_key_and_long_keys_are_told_apart_to_the_
             let record = Record::new(partition("p0"), offset(at), Some(key));
             matches!(world.guard.admit(tick(0), record), Verdict::Run(_))
         };
-        let ran = [
-            admit(0, &key),
-            admit(1, &same),
-            admit(2, &other),
-            admit(3, shorter),
-        ];
+        let ran = [admit(0, &key), admit(1, &same), admit(2, &other), admit(3, shorter)];
         assert_eq!(ran, [true, false, true, true], "length {length}");
     }
 }
@@ -192,13 +180,7 @@ fn a_namespace_splits_the_keys() {
     let mut ran = Vec::new();
     for (at, namespace) in [(0, 0), (1, 1), (2, 1), (3, 0)] {
         let record = Record::new(partition("p0"), offset(at), Some(b"k"));
-        let verdict = world.guard.admit(
-            tick(0),
-            Record {
-                namespace,
-                ..record
-            },
-        );
+        let verdict = world.guard.admit(tick(0), Record { namespace, ..record });
         ran.push(matches!(verdict, Verdict::Run(_)));
     }
     assert_eq!(ran, [true, true, false, false]);
@@ -256,10 +238,7 @@ fn a_first_copy_at_an_offered_commit_vouches() {
 #[test]
 fn a_commit_offered_in_an_earlier_ownership_still_keeps_a_first_copy_from_vouching() {
     let mut world = World::new();
-    world
-        .assign("p0@100 p1@0")
-        .finish("p0:100 p0:101 p0:102")
-        .commit_all();
+    world.assign("p0@100 p1@0").finish("p0:100 p0:101 p0:102").commit_all();
     world.revoke("p0", 1_000).assign_in(8, "p0@100").drain();
     world.run("p0:102=a");
     assert_eq!(world.admit("p1:0=a"), "hold: key busy");

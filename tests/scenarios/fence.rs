@@ -12,10 +12,7 @@ fn a_stray_record_of_the_previous_assignment_is_refused_and_changes_nothing() {
     world.revoke("p0 p1", 1_000);
     assert_eq!(
         world.outputs(),
-        [
-            "sealed p0 #1: drained, mark 100, left 0",
-            "sealed p1 #2: drained, mark 101, left 0"
-        ]
+        ["sealed p0 #1: drained, mark 100, left 0", "sealed p1 #2: drained, mark 101, left 0"]
     );
     world.assign("p0@100");
     let before = world.progress("p0");
@@ -31,9 +28,7 @@ fn buffered_records_that_no_worker_began_are_abandoned_at_the_revoke_and_never_c
     let mut world = World::new();
     world.assign("p0@100");
     let begun = world.run("p0:100");
-    let waiting: Vec<_> = (101..105)
-        .map(|at| world.run(&format!("p0:{at}")))
-        .collect();
+    let waiting: Vec<_> = (101..105).map(|at| world.run(&format!("p0:{at}"))).collect();
     world.revoke("p0", 20_000);
     for &ticket in &waiting {
         assert_eq!(world.abandon(ticket), Answered::Done);
@@ -41,10 +36,7 @@ fn buffered_records_that_no_worker_began_are_abandoned_at_the_revoke_and_never_c
     }
     assert!(world.guard.is_live(begun));
     assert_eq!(world.complete(begun), Answered::Done);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: drained, mark 101, left 4", "commit p0=101"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 101, left 4", "commit p0=101"]);
     for &ticket in &waiting {
         assert_eq!(world.complete(ticket), Answered::Stale);
     }
@@ -77,11 +69,7 @@ fn records_below_the_resume_position_are_never_run_again() {
         world.finish(&format!("p0:{at}"));
     }
     assert_eq!(world.commits(), ["p0=111"]);
-    world
-        .stored("p0:111")
-        .revoke("p0", 1_000)
-        .assign("p0@111")
-        .drain();
+    world.stored("p0:111").revoke("p0", 1_000).assign("p0@111").drain();
     assert_eq!(world.admit("p0:105"), "refuse: not above 110, below resume");
     assert_eq!(world.admit("p0:106"), "refuse: not above 110, below resume");
     assert_eq!(world.mark("p0"), 111);
@@ -114,10 +102,7 @@ fn a_member_that_hears_of_no_revoke_fences_itself_when_it_stops_polling() {
     assert_eq!(world.admit("p1:0"), "run");
     world.at(101_000);
     assert_eq!(world.admit("p1:1"), "refuse: lease expired");
-    assert_eq!(
-        world.outputs(),
-        ["rejoin after 0", "sealed p1 #1: lost, mark 0, left 1"]
-    );
+    assert_eq!(world.outputs(), ["rejoin after 0", "sealed p1 #1: lost, mark 0, left 1"]);
 }
 
 #[test]
@@ -127,10 +112,7 @@ fn a_partition_whose_position_is_not_known_yet_holds_its_records() {
     world.assign("p0@500 p2@500").assign("p1@? p3@?");
     assert_eq!(world.admit("p1:0"), "hold: resume unknown");
     assert_eq!(world.admit("p1:1"), "hold: owed 0");
-    assert_eq!(
-        world.position("p1@500", world.assignment("p1")),
-        Ok(Reply::Done)
-    );
+    assert_eq!(world.position("p1@500", world.assignment("p1")), Ok(Reply::Done));
     assert_eq!(world.progress("p1").owed, None);
     assert_eq!(world.admit("p1:0"), "refuse: not above 499, below resume");
     assert_eq!(world.admit("p1:1"), "refuse: not above 499, below resume");
@@ -163,10 +145,7 @@ fn from_the_revoke_on_no_ticket_of_any_kind_is_given_and_given_ones_still_count(
     assert_eq!(world.admit_tried("p0:103", 9), "refuse: draining");
     assert_eq!(world.tick(10_000).outputs(), Vec::<String>::new());
     assert_eq!(world.complete(running), Answered::Done);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: drained, mark 101, left 1", "commit p0=101"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 101, left 1", "commit p0=101"]);
 }
 
 #[test]
@@ -175,11 +154,9 @@ fn one_callback_fences_all_its_partitions_before_anything_else_happens_for_any()
     world.assign("p0@0 p1@0 p2@0").finish("p0:0 p1:0");
     world.run("p2:0");
     world.revoke("p2 p1 p0 p3", 5_000);
-    for (record, answer) in [
-        ("p0:1", "refuse: sealed"),
-        ("p1:1", "refuse: sealed"),
-        ("p2:1", "refuse: draining"),
-    ] {
+    for (record, answer) in
+        [("p0:1", "refuse: sealed"), ("p1:1", "refuse: sealed"), ("p2:1", "refuse: draining")]
+    {
         assert_eq!(world.admit(record), answer);
     }
     assert_eq!(world.admit("p3:0"), "refuse: not owned");

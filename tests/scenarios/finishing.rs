@@ -17,10 +17,7 @@ fn next_output_at(world: &mut World, from: u64) -> (u64, Vec<String>) {
 
 #[test]
 fn the_back_off_doubles_with_each_attempt_up_to_its_cap_and_ends_in_a_dead_letter() {
-    let mut world = World::with(Config {
-        attempts_max: 6,
-        ..small()
-    });
+    let mut world = World::with(Config { attempts_max: 6, ..small() });
     world.assign("p0@100").run("p0:100");
     let mut now = 0;
     for (attempt, delay) in [(0, 100), (1, 200), (2, 400), (3, 800), (4, 1_000)] {
@@ -28,18 +25,12 @@ fn the_back_off_doubles_with_each_attempt_up_to_its_cap_and_ends_in_a_dead_lette
         assert_eq!(ticket.attempt(), attempt);
         assert_eq!(world.fail(ticket), Answered::Done);
         assert!(world.next_timeout().is_some_and(|at| at <= now + delay));
-        assert_eq!(
-            next_output_at(&mut world, now),
-            (now + delay, vec!["retry p0:100".into()])
-        );
+        assert_eq!(next_output_at(&mut world, now), (now + delay, vec!["retry p0:100".into()]));
         now += delay;
     }
     assert_eq!(world.ticket("p0:100").attempt(), 5);
     assert_eq!(world.fail(world.ticket("p0:100")), Answered::Done);
-    assert_eq!(
-        world.outputs(),
-        ["dead letter p0:100: attempts spent, copies 0"]
-    );
+    assert_eq!(world.outputs(), ["dead letter p0:100: attempts spent, copies 0"]);
     assert_eq!(world.ticket("p0:100").attempt(), 6);
     assert_eq!(world.guard.counters().retried, 5);
     assert_eq!(world.guard.counters().failed, 6);
@@ -59,11 +50,7 @@ fn a_retry_is_due_at_its_tick_and_not_before() {
 #[test]
 fn jitter_only_shortens_a_delay_by_its_share_and_is_the_same_for_the_same_seed() {
     let retried_at = |jitter_seed| {
-        let mut world = World::with(Config {
-            jitter: 20,
-            jitter_seed,
-            ..small()
-        });
+        let mut world = World::with(Config { jitter: 20, jitter_seed, ..small() });
         world.assign("p0@0");
         for at in 0..32 {
             let ticket = world.run(&format!("p0:{at}"));
@@ -71,9 +58,7 @@ fn jitter_only_shortens_a_delay_by_its_share_and_is_the_same_for_the_same_seed()
         }
         assert_eq!(world.outputs(), ["pause p0"]);
         let per_tick = |world: &mut World, now| world.tick(now).outputs().len();
-        (1..=100)
-            .map(|now| per_tick(&mut world, now))
-            .collect::<Vec<_>>()
+        (1..=100).map(|now| per_tick(&mut world, now)).collect::<Vec<_>>()
     };
     let retried = retried_at(1);
     assert_eq!(retried[..79].iter().sum::<usize>(), 0);
@@ -85,17 +70,11 @@ fn jitter_only_shortens_a_delay_by_its_share_and_is_the_same_for_the_same_seed()
 
 #[test]
 fn with_one_attempt_the_first_failure_is_the_last() {
-    let mut world = World::with(Config {
-        attempts_max: 1,
-        ..small()
-    });
+    let mut world = World::with(Config { attempts_max: 1, ..small() });
     world.assign("p0@100");
     let ticket = world.run("p0:100");
     world.fail(ticket);
-    assert_eq!(
-        world.outputs(),
-        ["dead letter p0:100: attempts spent, copies 0"]
-    );
+    assert_eq!(world.outputs(), ["dead letter p0:100: attempts spent, copies 0"]);
 }
 
 #[test]
@@ -150,15 +129,9 @@ fn a_record_tried_to_the_cap_before_is_parked_at_once() {
     assert_eq!(world.admit_tried("p0:100", 2), "run");
     assert_eq!(world.ticket("p0:100").attempt(), 2);
     assert_eq!(world.admit_tried("p0:101", 3), "park: attempts spent");
-    assert_eq!(
-        world.admit_tried("p0:102", u16::MAX),
-        "park: attempts spent"
-    );
+    assert_eq!(world.admit_tried("p0:102", u16::MAX), "park: attempts spent");
     world.fail(world.ticket("p0:100"));
-    assert_eq!(
-        world.outputs(),
-        ["dead letter p0:100: attempts spent, copies 0"]
-    );
+    assert_eq!(world.outputs(), ["dead letter p0:100: attempts spent, copies 0"]);
     assert_eq!(world.guard.counters().parked, 2);
 }
 
@@ -168,18 +141,12 @@ fn a_seeded_attempt_waits_as_long_as_one_that_was_counted_here() {
     world.assign("p0@100");
     assert_eq!(world.admit_tried("p0:100", 1), "run");
     world.fail(world.ticket("p0:100"));
-    assert_eq!(
-        next_output_at(&mut world, 0),
-        (200, vec!["retry p0:100".to_owned()])
-    );
+    assert_eq!(next_output_at(&mut world, 0), (200, vec!["retry p0:100".to_owned()]));
 }
 
 #[test]
 fn a_parked_record_is_finished_by_its_dead_letter_alone() {
-    let mut world = World::with(Config {
-        key_policy: KeyPolicy::Required,
-        ..small()
-    });
+    let mut world = World::with(Config { key_policy: KeyPolicy::Required, ..small() });
     world.assign("p0@100");
     assert_eq!(world.admit("p0:100"), "park: no usable key");
     let parked = world.ticket("p0:100");
@@ -187,10 +154,7 @@ fn a_parked_record_is_finished_by_its_dead_letter_alone() {
     assert_eq!(world.guard.in_flight(), 1);
     assert_eq!(world.fail(parked), Answered::Done);
     assert_eq!(world.tick(99).outputs(), Vec::<String>::new());
-    assert_eq!(
-        world.tick(100).outputs(),
-        ["dead letter p0:100: no usable key, copies 0"]
-    );
+    assert_eq!(world.tick(100).outputs(), ["dead letter p0:100: no usable key, copies 0"]);
     assert_eq!(world.mark("p0"), 100);
     assert_eq!(world.dead_lettered(world.ticket("p0:100")), Answered::Done);
     assert_eq!(world.commits(), ["p0=101"]);
@@ -209,23 +173,11 @@ fn a_parked_record_with_a_key_reserves_it() {
 
 #[test]
 fn a_record_with_no_usable_key_says_so_even_when_it_was_tried_to_the_cap() {
-    let mut world = World::with(Config {
-        key_policy: KeyPolicy::Required,
-        ..small()
-    });
+    let mut world = World::with(Config { key_policy: KeyPolicy::Required, ..small() });
     world.assign("p0@100");
     let record = Record::new(partition("p0"), offset(100), None);
-    let verdict = world.guard.admit(
-        tick(0),
-        Record {
-            attempts: 9,
-            ..record
-        },
-    );
-    assert!(matches!(
-        verdict,
-        Verdict::Park(_, Reason::NoUsableKey | Reason::AttemptsSpent)
-    ));
+    let verdict = world.guard.admit(tick(0), Record { attempts: 9, ..record });
+    assert!(matches!(verdict, Verdict::Park(_, Reason::NoUsableKey | Reason::AttemptsSpent)));
     assert_eq!(world.guard.in_flight(), 1);
 }
 
@@ -250,8 +202,5 @@ fn retries_of_a_partition_come_in_the_order_of_admission() {
     for ticket in tickets.into_iter().rev() {
         world.fail(ticket);
     }
-    assert_eq!(
-        world.tick(100).outputs(),
-        ["retry p1:0", "retry p1:1", "retry p0:0", "retry p0:1"]
-    );
+    assert_eq!(world.tick(100).outputs(), ["retry p1:0", "retry p1:1", "retry p0:0", "retry p0:1"]);
 }

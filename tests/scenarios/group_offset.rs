@@ -16,10 +16,7 @@ fn offered() -> World {
 fn a_group_offset_above_ours_withdraws_the_offer_and_nothing_below_it_is_offered() {
     let mut world = offered();
     assert_eq!(world.group_offset("p0:150", 1), Reply::Done);
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Retry),
-        Reply::Stale
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Retry), Reply::Stale);
     world.finish("p0:101 p0:120");
     assert_eq!(world.tick(60_000).commits(), Vec::<String>::new());
     world.finish("p0:160");

@@ -65,10 +65,7 @@ fn a_poll_at_the_tick_of_the_lease_comes_too_late() {
     let mut world = World::new();
     world.assign("p0@0").poll(100_000);
     assert_eq!(world.phase("p0"), "Unowned");
-    assert_eq!(
-        world.outputs(),
-        ["rejoin after 0", "sealed p0 #1: lost, mark 0, left 0"]
-    );
+    assert_eq!(world.outputs(), ["rejoin after 0", "sealed p0 #1: lost, mark 0, left 0"]);
 }
 
 #[test]
@@ -78,10 +75,7 @@ fn a_completion_at_the_tick_of_the_lease_comes_too_late_and_commits_nothing() {
     let running = world.run("p0:101");
     world.at(100_000);
     assert_eq!(world.complete(running), Answered::Stale);
-    assert_eq!(
-        world.outputs(),
-        ["rejoin after 0", "sealed p0 #1: lost, mark 101, left 1"]
-    );
+    assert_eq!(world.outputs(), ["rejoin after 0", "sealed p0 #1: lost, mark 101, left 1"]);
     assert_eq!(world.tick(200_000).outputs(), Vec::<String>::new());
 }
 
@@ -120,10 +114,7 @@ fn a_deadline_at_the_tick_of_the_lease_is_a_loss() {
     world.assign("p0@0").finish("p0:0");
     world.run("p0:1");
     world.revoke("p0", 100_000).tick(100_000);
-    assert_eq!(
-        world.outputs(),
-        ["rejoin after 0", "sealed p0 #1: lost, mark 1, left 1"]
-    );
+    assert_eq!(world.outputs(), ["rejoin after 0", "sealed p0 #1: lost, mark 1, left 1"]);
     assert_eq!(world.guard.counters().drain_deadlines, 0);
 }
 
@@ -141,17 +132,10 @@ fn a_drain_and_its_commit_that_end_before_the_lease_leave_nothing_to_lose() {
 #[test]
 fn a_partition_that_is_handed_over_still_needs_the_lease() {
     let mut world = World::new();
-    world
-        .assign("p0@0")
-        .finish("p0:0")
-        .at(97_000)
-        .revoke("p0", 97_000);
+    world.assign("p0@0").finish("p0:0").at(97_000).revoke("p0", 97_000);
     assert_eq!(world.phase("p0"), "Committing");
     assert_eq!(world.tick(100_000).phase("p0"), "Unowned");
-    assert_eq!(
-        world.outputs(),
-        ["rejoin after 0", "sealed p0 #1: drained, mark 1, left 0"]
-    );
+    assert_eq!(world.outputs(), ["rejoin after 0", "sealed p0 #1: drained, mark 1, left 0"]);
     assert_eq!(world.admit("p0:1"), "refuse: lease expired");
 }
 
@@ -161,10 +145,7 @@ fn a_retry_that_fell_due_before_the_lease_is_not_handed_out_after_it() {
     world.assign("p0@0").run("p0:0");
     world.fail(world.ticket("p0:0"));
     world.tick(500_000);
-    assert_eq!(
-        world.outputs(),
-        ["rejoin after 0", "sealed p0 #1: lost, mark 0, left 1"]
-    );
+    assert_eq!(world.outputs(), ["rejoin after 0", "sealed p0 #1: lost, mark 0, left 1"]);
     assert_eq!(world.guard.counters().retried, 0);
 }
 
@@ -174,10 +155,7 @@ fn a_jump_of_the_clock_ends_one_lease_once() {
     let mut world = World::new();
     world.assign("p0@100").run("p0:100");
     world.tick(1_000).tick(846_018_558_000);
-    assert_eq!(
-        world.outputs(),
-        ["rejoin after 0", "sealed p0 #1: lost, mark 100, left 1"]
-    );
+    assert_eq!(world.outputs(), ["rejoin after 0", "sealed p0 #1: lost, mark 100, left 1"]);
     world.tick(2 * 846_018_558_000);
     assert_eq!(world.outputs(), Vec::<String>::new());
     assert_eq!(world.guard.counters().leases_expired, 1);
@@ -185,19 +163,10 @@ fn a_jump_of_the_clock_ends_one_lease_once() {
 
 #[test]
 fn a_rejoin_is_asked_for_once_per_lease() {
-    let mut world = World::with(Config {
-        lease: 1_000,
-        ..small()
-    });
+    let mut world = World::with(Config { lease: 1_000, ..small() });
     world.assign("p0@0").tick(1_000);
-    assert_eq!(
-        world.outputs(),
-        ["rejoin after 0", "sealed p0 #1: lost, mark 0, left 0"]
-    );
+    assert_eq!(world.outputs(), ["rejoin after 0", "sealed p0 #1: lost, mark 0, left 0"]);
     assert_eq!(world.tick(5_000).outputs(), Vec::<String>::new());
     world.assign("p0@0").tick(6_000);
-    assert_eq!(
-        world.outputs(),
-        ["rejoin after 0", "sealed p0 #2: lost, mark 0, left 0"]
-    );
+    assert_eq!(world.outputs(), ["rejoin after 0", "sealed p0 #2: lost, mark 0, left 0"]);
 }

@@ -39,14 +39,8 @@ fn answer(world: &mut World, input: &str) -> String {
         "complete" => format!("{:?}", world.complete(ticket)),
         "fail" => format!("{:?}", world.fail(ticket)),
         "abandon" => format!("{:?}", world.abandon(ticket)),
-        "stored" => format!(
-            "{:?}",
-            world.commit_answer("p0:101", 1, CommitAnswer::Stored)
-        ),
-        "not mine" => format!(
-            "{:?}",
-            world.commit_answer("p0:101", 1, CommitAnswer::NotMine)
-        ),
+        "stored" => format!("{:?}", world.commit_answer("p0:101", 1, CommitAnswer::Stored)),
+        "not mine" => format!("{:?}", world.commit_answer("p0:101", 1, CommitAnswer::NotMine)),
         "group above" => format!("{:?}", world.group_offset("p0:150", 1)),
         "tick 10000" => format!("{:?}", world.tick(10_000).owns("p9")),
         "tick 100000" => format!("{:?}", world.tick(100_000).owns("p9")),
@@ -157,11 +151,7 @@ fn every_phase_answers_every_input_as_the_table_says() {
 fn an_assign_adds_and_never_replaces_the_set() {
     let mut world = World::new();
     world.assign("p0@0").assign("p1@0");
-    let owned: Vec<_> = world
-        .guard
-        .owned()
-        .map(|(partition, _)| partition.index)
-        .collect();
+    let owned: Vec<_> = world.guard.owned().map(|(partition, _)| partition.index).collect();
     assert_eq!(owned, [0, 1]);
     assert_eq!(world.assignment("p0"), 1);
     assert_eq!(world.outputs(), Vec::<String>::new());
@@ -180,10 +170,7 @@ fn a_partition_named_twice_in_one_assign_takes_the_later_entry() {
 #[test]
 fn a_partition_number_below_zero_refuses_the_assign_whole() {
     let mut world = World::new();
-    assert_eq!(
-        world.try_assign("p0@0 p-1@0 p1@0"),
-        Err(InputError::NegativePartition(-1))
-    );
+    assert_eq!(world.try_assign("p0@0 p-1@0 p1@0"), Err(InputError::NegativePartition(-1)));
     assert_eq!(world.guard.owned().count(), 0);
     world.assign("p0@0");
     assert_eq!(world.assignment("p0"), 1);
@@ -192,9 +179,7 @@ fn a_partition_number_below_zero_refuses_the_assign_whole() {
 #[test]
 fn one_partition_number_in_two_topics_is_two_partitions() {
     let mut world = World::new();
-    world
-        .assign("1/p2@0 12/p2@0 1/p22@0")
-        .finish("1/p2:0 12/p2:0 1/p22:0");
+    world.assign("1/p2@0 12/p2@0 1/p22@0").finish("1/p2:0 12/p2:0 1/p22:0");
     assert_eq!(world.commits(), ["1/p2=1", "12/p2=1", "1/p22=1"]);
     world.lost("1/p2");
     assert_eq!(world.admit("12/p2:1"), "run");
@@ -215,10 +200,7 @@ fn a_generation_that_is_not_known_makes_a_token_of_the_epoch_alone() {
 #[test]
 fn assignments_are_numbered_from_the_hosts_first_number_and_never_repeat() {
     let first = 1_700_000_000_000_u64 << 20;
-    let config = rebalance_guard::Config {
-        first_assignment: first,
-        ..crate::support::small()
-    };
+    let config = rebalance_guard::Config { first_assignment: first, ..crate::support::small() };
     let mut world = World::with(config);
     for round in 0..10 {
         world.assign("p0@0 p1@0");

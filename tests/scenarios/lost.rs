@@ -19,12 +19,7 @@ fn a_loss_commits_nothing_and_the_next_assign_works_as_ever() {
 fn a_keyed_record_finished_before_the_loss_is_skipped_after_it_and_moves_the_mark() {
     // B55 (kotlin-kafka PR#220)
     let mut world = World::new();
-    world
-        .assign("p0@100")
-        .finish("p0:100=a")
-        .lost("p0")
-        .assign("p0@100")
-        .drain();
+    world.assign("p0@100").finish("p0:100=a").lost("p0").assign("p0@100").drain();
     assert_eq!(world.admit("p0:100=a"), "skip: finished");
     assert_eq!(world.outputs(), ["commit p0=101"]);
 }
@@ -33,10 +28,7 @@ fn a_keyed_record_finished_before_the_loss_is_skipped_after_it_and_moves_the_mar
 fn losing_an_idle_partition_is_no_event_for_the_others() {
     // B56 (zio/zio-kafka PR#1252)
     let mut world = World::new();
-    world
-        .assign("p0@100 p1@0")
-        .poll_until(86_400_000)
-        .lost("p1");
+    world.assign("p0@100 p1@0").poll_until(86_400_000).lost("p1");
     assert_eq!(world.outputs(), ["sealed p1 #2: lost, mark 0, left 0"]);
     assert_eq!(world.admit("p0:100"), "run");
     assert_eq!(world.guard.counters().lost, 1);
@@ -46,16 +38,10 @@ fn losing_an_idle_partition_is_no_event_for_the_others() {
 fn offsets_of_a_lost_partition_never_come_up_again() {
     // B58 (responsive-pub PR#303)
     let mut world = World::new();
-    world
-        .assign("p0@100")
-        .finish("p0:100 p0:101 p0:102 p0:103 p0:104 p0:105")
-        .lost("p0");
+    world.assign("p0@100").finish("p0:100 p0:101 p0:102 p0:103 p0:104 p0:105").lost("p0");
     world.assign("p1@0").finish("p1:0");
     assert_eq!(world.commits(), ["p1=1"]);
-    assert_eq!(
-        world.stored("p1:1").tick(90_000).commits(),
-        Vec::<String>::new()
-    );
+    assert_eq!(world.stored("p1:1").tick(90_000).commits(), Vec::<String>::new());
 }
 
 #[test]
@@ -67,10 +53,7 @@ fn a_fenced_instance_is_a_final_loss_of_everything() {
     world.fatal();
     assert_eq!(
         world.outputs(),
-        [
-            "sealed p0 #1: lost, mark 100, left 1",
-            "sealed p1 #2: lost, mark 0, left 0"
-        ]
+        ["sealed p0 #1: lost, mark 100, left 1", "sealed p1 #2: lost, mark 0, left 0"]
     );
     assert_eq!(world.complete(running), Answered::Stale);
     assert_eq!(world.try_assign("p0@100"), Err(InputError::Dead));
@@ -87,10 +70,7 @@ fn after_a_loss_there_is_no_retry_and_no_dead_letter() {
     world.fail(retried);
     world.fail_permanently(spent);
     world.lost("p0");
-    assert_eq!(
-        world.tick(90_000).outputs(),
-        ["sealed p0 #1: lost, mark 100, left 2"]
-    );
+    assert_eq!(world.tick(90_000).outputs(), ["sealed p0 #1: lost, mark 100, left 2"]);
     assert_eq!(world.guard.in_flight(), 0);
     assert_eq!(world.guard.counters().given_up, 2);
     assert_eq!(world.guard.counters().lost_in_hand, 0);
@@ -114,10 +94,7 @@ fn a_commit_stored_after_the_loss_is_stale() {
     world.assign("p0@100").finish("p0:100");
     assert_eq!(world.commits(), ["p0=101"]);
     world.lost("p0");
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Stored),
-        Reply::Stale
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Stored), Reply::Stale);
 }
 
 #[test]

@@ -13,6 +13,7 @@ mod duplicates;
 mod fence;
 mod finishing;
 mod group_offset;
+mod inert;
 mod lease;
 mod life;
 mod lost;

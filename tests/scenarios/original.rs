@@ -57,40 +57,23 @@ fn every_partition_is_fenced_even_when_a_commit_fails() {
     assert_eq!(world.admit("p1:202"), "refuse: draining");
     assert_eq!(
         world.outputs(),
-        [
-            "sealed p0 #1: drained, mark 101, left 0",
-            "commit p0=101",
-            "commit p1=201"
-        ]
+        ["sealed p0 #1: drained, mark 101, left 0", "commit p0=101", "commit p1=201"]
     );
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::NotMine),
-        Reply::Done
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::NotMine), Reply::Done);
     assert_eq!(world.admit("p0:101"), "refuse: not owned");
     assert_eq!(world.admit("p1:202"), "refuse: draining");
     assert_eq!(world.complete(running), Answered::Done);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p1 #2: drained, mark 202, left 0", "commit p1=202"]
-    );
+    assert_eq!(world.outputs(), ["sealed p1 #2: drained, mark 202, left 0", "commit p1=202"]);
 }
 
 #[test]
 fn progress_is_committed_when_nothing_is_in_flight() {
-    let slow = Config {
-        commit_interval: 60_000,
-        commit_count: 1_000,
-        ..small()
-    };
+    let slow = Config { commit_interval: 60_000, commit_count: 1_000, ..small() };
     let mut world = World::with(slow);
     world.assign("p0@100").finish("p0:100");
     assert_eq!(world.outputs(), Vec::<String>::new());
     world.revoke("p0", 20_000);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: drained, mark 101, left 0", "commit p0=101"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 101, left 0", "commit p0=101"]);
     world.stored("p0:101");
     assert_eq!(world.phase("p0"), "Unowned");
 }
@@ -129,10 +112,7 @@ fn the_fence_answers_before_the_duplicate_and_the_duplicate_before_the_offset() 
 
 #[test]
 fn the_window_in_flight_is_bounded() {
-    let mut world = World::with(Config {
-        window: 2,
-        ..small()
-    });
+    let mut world = World::with(Config { window: 2, ..small() });
     world.assign("p0@100 p1@0");
     world.run("p0:100");
     world.run("p0:101");

@@ -6,10 +6,7 @@ use crate::support::{World, small};
 
 #[test]
 fn reports_come_before_commits_before_pauses_before_retries_and_dead_letters() {
-    let mut world = World::with(Config {
-        window: 4,
-        ..small()
-    });
+    let mut world = World::with(Config { window: 4, ..small() });
     world.assign("p3@0 p1@0 p0@0 p2@0").run("p0:0");
     world.fail(world.ticket("p0:0"));
     world.tick(100).finish("p3:0").run("p3:1");
@@ -36,20 +33,12 @@ fn reports_come_before_commits_before_pauses_before_retries_and_dead_letters() {
 #[test]
 fn partitions_come_by_time_of_assign_and_not_by_number() {
     let mut world = World::new();
-    world
-        .assign("p3@0")
-        .assign("p0@0")
-        .assign("p2@0 p1@0")
-        .finish("p0:0 p1:0 p2:0 p3:0");
+    world.assign("p3@0").assign("p0@0").assign("p2@0 p1@0").finish("p0:0 p1:0 p2:0 p3:0");
     assert_eq!(world.commits(), ["p3=1", "p0=1", "p2=1", "p1=1"]);
     for name in ["p0", "p1", "p2", "p3"] {
         world.stored(&format!("{name}:1"));
     }
-    world
-        .revoke("p3", 0)
-        .assign("p3@1")
-        .drain()
-        .finish("p0:1 p1:1 p2:1 p3:1");
+    world.revoke("p3", 0).assign("p3@1").drain().finish("p0:1 p1:1 p2:1 p3:1");
     assert_eq!(world.commits(), ["p0=2", "p2=2", "p1=2", "p3=2"]);
 }
 
@@ -60,10 +49,7 @@ fn a_report_overtaken_by_the_next_of_its_kind_and_partition_is_counted_and_dropp
     world.assign("p0@0").lost("p0").assign("p0@0").lost("p0");
     assert_eq!(
         world.outputs(),
-        [
-            "sealed p1 #2: lost, mark 0, left 0",
-            "sealed p0 #4: lost, mark 0, left 0"
-        ]
+        ["sealed p1 #2: lost, mark 0, left 0", "sealed p0 #4: lost, mark 0, left 0"]
     );
     assert_eq!(world.guard.counters().reports_dropped, 2);
 }
@@ -83,22 +69,14 @@ fn what_was_pulled_is_not_given_again() {
     world.fail_permanently(world.ticket("p1:5"));
     assert_eq!(
         world.outputs(),
-        [
-            "gap p1 3..5",
-            "commit p0=1",
-            "commit p1=5",
-            "dead letter p1:5: permanent, copies 0",
-        ]
+        ["gap p1 3..5", "commit p0=1", "commit p1=5", "dead letter p1:5: permanent, copies 0",]
     );
     assert_eq!(world.tick(4_999).outputs(), Vec::<String>::new());
 }
 
 #[test]
 fn counters_tell_partitions_apart() {
-    let mut world = World::with(Config {
-        window: 1,
-        ..small()
-    });
+    let mut world = World::with(Config { window: 1, ..small() });
     world.assign("p0@100 p1@0").run("p0:100=a");
     world.admit("p1:0");
     world.admit("p0:100=a");
@@ -107,19 +85,8 @@ fn counters_tell_partitions_apart() {
     world.complete(world.ticket("p0:100"));
     let counted = |world: &World, name| {
         let partition = crate::support::partition(name);
-        let c = world
-            .guard
-            .partition_counters(partition)
-            .expect("remembered");
-        [
-            c.admitted,
-            c.skipped,
-            c.held,
-            c.refused,
-            c.finished,
-            c.stale,
-            c.assignments,
-        ]
+        let c = world.guard.partition_counters(partition).expect("remembered");
+        [c.admitted, c.skipped, c.held, c.refused, c.finished, c.stale, c.assignments]
     };
     assert_eq!(counted(&world, "p0"), [1, 1, 0, 1, 1, 1, 1]);
     assert_eq!(counted(&world, "p1"), [0, 0, 1, 0, 0, 0, 1]);

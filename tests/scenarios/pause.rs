@@ -6,13 +6,7 @@ use crate::support::{World, small};
 
 /// Commits stay out of the way.
 fn quiet(window: u32, budget: u32) -> Config {
-    Config {
-        window,
-        budget,
-        commit_interval: 90_000,
-        commit_count: 90_000,
-        ..small()
-    }
+    Config { window, budget, commit_interval: 90_000, commit_count: 90_000, ..small() }
 }
 
 fn fill(world: &mut World, partition: &str, count: u64) {
@@ -101,10 +95,7 @@ fn a_revoke_frees_the_window_for_the_others() {
     fill(&mut world, "p0", 4);
     assert_eq!(world.outputs(), ["pause p0", "pause p1"]);
     world.revoke("p0", 0);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: deadline, mark 0, left 4", "resume p1"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: deadline, mark 0, left 4", "resume p1"]);
 }
 
 #[test]

@@ -17,15 +17,9 @@ fn a_background_rebalance_does_not_bring_back_the_position_of_the_assignment_bef
     world.stored("p0:150").poll_until(2 * 86_400_000);
     world.assign_in(8, "p0@150").drain();
     assert_eq!(world.complete(old), Answered::Stale);
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Retry),
-        Reply::Stale
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Retry), Reply::Stale);
     assert_eq!(world.mark("p0"), 150);
-    assert_eq!(
-        world.poll_until(3 * 86_400_000).commits(),
-        Vec::<String>::new()
-    );
+    assert_eq!(world.poll_until(3 * 86_400_000).commits(), Vec::<String>::new());
 }
 
 #[test]
@@ -45,10 +39,7 @@ fn a_recreated_topic_needs_a_new_assign_and_the_old_number_is_never_committed_in
     // B64 (confluent-kafka-go#748)
     let mut world = World::new();
     world.assign("p0@2707875").finish("p0:2707875").commit_all();
-    assert_eq!(
-        world.admit("p0:0"),
-        "refuse: not above 2707875, below resume"
-    );
+    assert_eq!(world.admit("p0:0"), "refuse: not above 2707875, below resume");
     world.revoke("p0", 1_000).drain().assign_in(8, "p0@0");
     assert_eq!(world.outputs(), ["step back p0 2707876->0"]);
     assert_eq!(world.admit("p0:0"), "run");
@@ -209,12 +200,7 @@ fn a_record_of_an_old_prefetch_and_one_of_the_new_fetch_share_one_ticket() {
 fn a_start_below_what_was_committed_is_obeyed_and_reported() {
     // B82 (jepsen.io, Bufstream 0.1.0)
     let mut world = World::new();
-    world
-        .assign("p0@500")
-        .finish("p0:500")
-        .commit_all()
-        .revoke("p0", 1_000)
-        .drain();
+    world.assign("p0@500").finish("p0:500").commit_all().revoke("p0", 1_000).drain();
     world.assign_in(8, "p0@0");
     assert_eq!(world.outputs(), ["step back p0 501->0"]);
     world.finish("p0:0");
@@ -224,12 +210,7 @@ fn a_start_below_what_was_committed_is_obeyed_and_reported() {
 #[test]
 fn a_late_position_below_what_was_committed_is_reported_too() {
     let mut world = World::new();
-    world
-        .assign("p0@500")
-        .finish("p0:500")
-        .commit_all()
-        .revoke("p0", 1_000)
-        .drain();
+    world.assign("p0@500").finish("p0:500").commit_all().revoke("p0", 1_000).drain();
     world.assign_in(8, "p0@?");
     assert_eq!(world.outputs(), Vec::<String>::new());
     assert_eq!(world.position("p0@at:300", 2), Ok(Reply::Done));
@@ -239,12 +220,7 @@ fn a_late_position_below_what_was_committed_is_reported_too() {
 #[test]
 fn a_start_at_what_was_committed_is_no_step_back() {
     let mut world = World::new();
-    world
-        .assign("p0@500")
-        .finish("p0:500")
-        .commit_all()
-        .revoke("p0", 1_000)
-        .drain();
+    world.assign("p0@500").finish("p0:500").commit_all().revoke("p0", 1_000).drain();
     world.assign_in(8, "p0@501");
     assert_eq!(world.outputs(), Vec::<String>::new());
 }

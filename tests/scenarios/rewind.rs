@@ -36,10 +36,7 @@ fn a_rewind_while_the_group_holds_nothing_still_offers_its_start() {
     let mut world = World::new();
     world.assign("p0@none:50").finish("p0:50");
     assert_eq!(world.rewind("p0:50"), Ok(Reply::Done));
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: rewound, mark 51, left 0", "commit p0=50"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: rewound, mark 51, left 0", "commit p0=50"]);
 }
 
 #[test]
@@ -102,10 +99,7 @@ fn a_rewind_frees_the_keys_in_flight_and_keeps_the_finished_ones() {
 
 #[test]
 fn a_debt_that_will_not_come_back_is_settled_by_a_rewind_to_the_mark() {
-    let mut world = World::with(rebalance_guard::Config {
-        window: 1,
-        ..crate::support::small()
-    });
+    let mut world = World::with(rebalance_guard::Config { window: 1, ..crate::support::small() });
     world.assign("p0@100");
     let running = world.run("p0:100");
     assert_eq!(world.admit("p0:101"), "hold: window");
@@ -122,10 +116,7 @@ fn a_commit_answer_from_before_the_rewind_is_stale() {
     world.assign("p0@100").finish("p0:100");
     assert_eq!(world.commits(), ["p0=101"]);
     assert_eq!(world.rewind("p0:100"), Ok(Reply::Done));
-    assert_eq!(
-        world.commit_answer("p0:101", 1, CommitAnswer::Stored),
-        Reply::Stale
-    );
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Stored), Reply::Stale);
 }
 
 #[test]

@@ -11,77 +11,21 @@ fn refused(config: Config) -> Option<ConfigError> {
 #[test]
 fn the_defaults_and_the_smallest_settings_make_a_guard() {
     assert_eq!(refused(small()), None);
-    assert_eq!(
-        refused(Config {
-            partitions: 4,
-            keys: 4,
-            ..Config::default()
-        }),
-        None
-    );
-    let least = Config {
-        partitions: 1,
-        window: 1,
-        budget: 1,
-        keys: 0,
-        attempts_max: 1,
-        ..small()
-    };
+    assert_eq!(refused(Config { partitions: 4, keys: 4, ..Config::default() }), None);
+    let least = Config { partitions: 1, window: 1, budget: 1, keys: 0, attempts_max: 1, ..small() };
     assert_eq!(refused(least), None);
 }
 
 #[test]
 fn a_setting_that_must_not_be_zero_is_named() {
     for (config, name) in [
-        (
-            Config {
-                partitions: 0,
-                ..small()
-            },
-            "partitions",
-        ),
-        (
-            Config {
-                window: 0,
-                ..small()
-            },
-            "window",
-        ),
-        (
-            Config {
-                budget: 0,
-                ..small()
-            },
-            "budget",
-        ),
-        (
-            Config {
-                attempts_max: 0,
-                ..small()
-            },
-            "attempts_max",
-        ),
-        (
-            Config {
-                commit_count: 0,
-                ..small()
-            },
-            "commit_count",
-        ),
-        (
-            Config {
-                lease: 0,
-                ..small()
-            },
-            "lease",
-        ),
-        (
-            Config {
-                first_assignment: 0,
-                ..small()
-            },
-            "first_assignment",
-        ),
+        (Config { partitions: 0, ..small() }, "partitions"),
+        (Config { window: 0, ..small() }, "window"),
+        (Config { budget: 0, ..small() }, "budget"),
+        (Config { attempts_max: 0, ..small() }, "attempts_max"),
+        (Config { commit_count: 0, ..small() }, "commit_count"),
+        (Config { lease: 0, ..small() }, "lease"),
+        (Config { first_assignment: 0, ..small() }, "first_assignment"),
     ] {
         assert_eq!(refused(config), Some(ConfigError::Zero(name)));
     }
@@ -90,44 +34,11 @@ fn a_setting_that_must_not_be_zero_is_named() {
 #[test]
 fn settings_that_contradict_each_other_make_no_guard() {
     for (config, error) in [
-        (
-            Config {
-                jitter: 101,
-                ..small()
-            },
-            ConfigError::JitterAbove100(101),
-        ),
-        (
-            Config {
-                backoff: 2,
-                backoff_cap: 1,
-                ..small()
-            },
-            ConfigError::BackoffAboveCap,
-        ),
-        (
-            Config {
-                storm_calm: 3,
-                storm_rising: 3,
-                ..small()
-            },
-            ConfigError::StormOrder,
-        ),
-        (
-            Config {
-                storm_rising: 6,
-                storm_at: 5,
-                ..small()
-            },
-            ConfigError::StormOrder,
-        ),
-        (
-            Config {
-                storm_at: 33,
-                ..small()
-            },
-            ConfigError::TooLarge("storm_at"),
-        ),
+        (Config { jitter: 101, ..small() }, ConfigError::JitterAbove100(101)),
+        (Config { backoff: 2, backoff_cap: 1, ..small() }, ConfigError::BackoffAboveCap),
+        (Config { storm_calm: 3, storm_rising: 3, ..small() }, ConfigError::StormOrder),
+        (Config { storm_rising: 6, storm_at: 5, ..small() }, ConfigError::StormOrder),
+        (Config { storm_at: 33, ..small() }, ConfigError::TooLarge("storm_at")),
     ] {
         assert_eq!(refused(config), Some(error));
     }
@@ -136,16 +47,9 @@ fn settings_that_contradict_each_other_make_no_guard() {
 #[test]
 fn memory_too_small_for_the_settings_is_said_at_once() {
     let memory = Heap::of(&small());
-    let config = Config {
-        window: 33,
-        ..small()
-    };
+    let config = Config { window: 33, ..small() };
     assert_eq!(
         Guard::new(memory, config).err(),
-        Some(ConfigError::MemoryTooSmall {
-            part: "records in flight",
-            needed: 33,
-            available: 32
-        })
+        Some(ConfigError::MemoryTooSmall { part: "records in flight", needed: 33, available: 32 })
     );
 }

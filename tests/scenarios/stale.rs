@@ -54,11 +54,7 @@ fn late_completions_of_the_first_delivery_never_count_on_the_second_in_any_order
         let mut world = world.clone();
         let mut open = vec![3, 4, 5];
         for &which in order {
-            let expected = if which < 3 {
-                Answered::Stale
-            } else {
-                Answered::Done
-            };
+            let expected = if which < 3 { Answered::Stale } else { Answered::Done };
             assert_eq!(world.complete(tickets[which]), expected, "{order:?}");
             open.retain(|&ticket| ticket != which);
             let mark = open.first().map_or(103, |&ticket| 97 + ticket as u64);
@@ -75,9 +71,7 @@ fn completions_below_the_new_resume_position_are_stale_and_harmless() {
     // B16 (PostHog/posthog PR#91764)
     let mut world = World::new();
     world.assign("p0@100");
-    let old: Vec<_> = (100..105)
-        .map(|at| world.run(&format!("p0:{at}")))
-        .collect();
+    let old: Vec<_> = (100..105).map(|at| world.run(&format!("p0:{at}"))).collect();
     world.revoke("p0", 0).assign("p0@103").drain();
     for ticket in old {
         assert_eq!(world.complete(ticket), Answered::Stale);
@@ -97,10 +91,7 @@ fn an_assign_without_a_revoke_is_a_new_ownership() {
     world.assign_in(3, "p0@150 p3@150");
     assert_eq!(
         world.outputs(),
-        [
-            "sealed p0 #1: lost, mark 100, left 1",
-            "sealed p3 #2: lost, mark 100, left 0"
-        ]
+        ["sealed p0 #1: lost, mark 100, left 1", "sealed p3 #2: lost, mark 100, left 0"]
     );
     assert_eq!(world.complete(first), Answered::Stale);
     assert_eq!(world.mark("p0"), 150);
@@ -116,10 +107,7 @@ fn the_drain_timer_of_the_old_ownership_does_nothing_to_the_new_one() {
     world.assign("p0@100");
     let first = world.run("p0:100");
     world.revoke("p0", 5_000).at(1_000).assign("p0@100");
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: replaced, mark 100, left 1"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: replaced, mark 100, left 1"]);
     let second = world.run("p0:100");
     assert_eq!(world.tick(5_000).outputs(), Vec::<String>::new());
     assert_eq!(world.phase("p0"), "Active");
@@ -159,14 +147,8 @@ fn a_late_release_by_the_old_worker_does_not_silence_the_new_ownership() {
 fn an_empty_assign_changes_nothing() {
     // B23 (apache/pekko-connectors-kafka PR#617)
     let mut world = World::new();
-    world
-        .assign("p0@0 p1@0")
-        .revoke("p1", 0)
-        .assign("p1@100")
-        .drain();
-    let buffered: Vec<_> = (100..106)
-        .map(|at| world.run(&format!("p1:{at}")))
-        .collect();
+    world.assign("p0@0 p1@0").revoke("p1", 0).assign("p1@100").drain();
+    let buffered: Vec<_> = (100..106).map(|at| world.run(&format!("p1:{at}"))).collect();
     let (p0, p1) = (world.progress("p0"), world.progress("p1"));
     world.assign("");
     assert_eq!((world.progress("p0"), world.progress("p1")), (p0, p1));
@@ -184,10 +166,7 @@ fn work_finished_after_the_hand_over_is_run_again_and_counted() {
     world.assign("p0@100");
     let first = world.run("p0:100");
     world.revoke("p0", 0);
-    assert_eq!(
-        world.outputs(),
-        ["sealed p0 #1: deadline, mark 100, left 1"]
-    );
+    assert_eq!(world.outputs(), ["sealed p0 #1: deadline, mark 100, left 1"]);
     assert_eq!(world.complete(first), Answered::Stale);
     world.assign("p0@100");
     assert_eq!(world.admit("p0:100"), "run");
@@ -220,10 +199,7 @@ fn a_ticket_is_never_the_same_twice_over_many_ownerships() {
 #[test]
 fn an_assignment_counter_at_its_end_refuses_instead_of_starting_again() {
     // B26 (cloudamqp/lavinmq PR#2128), B98 (easy-swoole/kafka#17)
-    let mut world = World::with(Config {
-        first_assignment: u64::MAX - 1,
-        ..small()
-    });
+    let mut world = World::with(Config { first_assignment: u64::MAX - 1, ..small() });
     world.assign("p0@100");
     let ticket = world.run("p0:100");
     assert_eq!(world.assignment("p0"), u64::MAX - 1);
@@ -237,16 +213,10 @@ fn an_assignment_counter_at_its_end_refuses_instead_of_starting_again() {
 #[test]
 fn a_new_guard_accepts_no_ticket_of_the_process_before() {
     // B106 (confluentinc/confluent-kafka-go#494)
-    let mut before = World::with(Config {
-        first_assignment: 1_000 << 20,
-        ..small()
-    });
+    let mut before = World::with(Config { first_assignment: 1_000 << 20, ..small() });
     before.assign("p0@100");
     let old = before.run("p0:100");
-    let mut after = World::with(Config {
-        first_assignment: 2_000 << 20,
-        ..small()
-    });
+    let mut after = World::with(Config { first_assignment: 2_000 << 20, ..small() });
     after.assign("p0@100");
     let new = after.run("p0:100");
     assert_eq!(after.complete(old), Answered::Stale);

@@ -21,10 +21,7 @@ fn stormy(config: Config) -> World {
 }
 
 fn began(outputs: &[String]) -> usize {
-    outputs
-        .iter()
-        .filter(|word| word.starts_with("storm began"))
-        .count()
+    outputs.iter().filter(|word| word.starts_with("storm began")).count()
 }
 
 #[test]
@@ -37,22 +34,10 @@ fn rebalances_in_the_window_rise_to_a_storm_and_calm_down_with_hysteresis() {
         rebalance(&mut world, round * 1_000);
         levels.push(world.guard.storm());
     }
-    assert_eq!(
-        levels,
-        [
-            Storm::Calm,
-            Storm::Calm,
-            Storm::Rising,
-            Storm::Rising,
-            Storm::Storm
-        ]
-    );
+    assert_eq!(levels, [Storm::Calm, Storm::Calm, Storm::Rising, Storm::Rising, Storm::Storm]);
     assert_eq!(
         world.outputs(),
-        [
-            "sealed p0 #4: drained, mark 0, left 0",
-            "storm began, wait 20000"
-        ]
+        ["sealed p0 #4: drained, mark 0, left 0", "storm began, wait 20000"]
     );
     assert_eq!(world.tick(62_999).outputs(), Vec::<String>::new());
     assert_eq!(world.guard.storm(), Storm::Storm);
@@ -100,11 +85,7 @@ fn an_endless_storm_is_reported_early_and_once() {
 #[test]
 fn a_burst_that_ends_clears_the_alarm_and_a_second_one_raises_it_again() {
     // B101 (confluentinc/parallel-consumer PR#909)
-    let mut world = World::with(Config {
-        storm_window: 300_000,
-        lease: 10_000_000,
-        ..small()
-    });
+    let mut world = World::with(Config { storm_window: 300_000, lease: 10_000_000, ..small() });
     world.generation = None;
     world.assign("p0@0").lost_all().tick(1_000_000).drain();
     for burst in 1..=2_u64 {
@@ -127,16 +108,8 @@ fn a_jump_of_the_clock_raises_no_alarm() {
     // B110 (confluentinc/librdkafka#3537)
     let mut world = World::new();
     world.generation = None;
-    world
-        .assign("p0@0")
-        .tick(500)
-        .tick(400)
-        .tick(0)
-        .tick(846_018_558_000);
-    assert_eq!(
-        world.outputs(),
-        ["rejoin after 0", "sealed p0 #1: lost, mark 0, left 0"]
-    );
+    world.assign("p0@0").tick(500).tick(400).tick(0).tick(846_018_558_000);
+    assert_eq!(world.outputs(), ["rejoin after 0", "sealed p0 #1: lost, mark 0, left 0"]);
     assert_eq!(world.guard.storm(), Storm::Calm);
 }
 
@@ -144,14 +117,7 @@ fn a_jump_of_the_clock_raises_no_alarm() {
 fn with_generations_known_only_a_new_one_counts_and_an_empty_assign_tells_it_too() {
     let mut world = World::new();
     let mut counted = Vec::new();
-    for (generation, what) in [
-        (7, "p0@0"),
-        (7, ""),
-        (7, "p1@0"),
-        (8, ""),
-        (8, "p2@0"),
-        (9, ""),
-    ] {
+    for (generation, what) in [(7, "p0@0"), (7, ""), (7, "p1@0"), (8, ""), (8, "p2@0"), (9, "")] {
         world.assign_in(generation, what).revoke("p1", 0).lost("p2");
         counted.push(world.guard.counters().rebalances);
     }
@@ -202,11 +168,7 @@ fn one_finished_record_ends_a_row_of_fruitless_ownerships_and_the_storm() {
         world.revoke("p0", 0).drain();
     }
     assert_eq!(world.guard.storm(), Storm::Storm);
-    world
-        .at(60_000_000)
-        .assign("p0@0")
-        .finish("p0:0")
-        .revoke("p0", 60_000_000);
+    world.at(60_000_000).assign("p0@0").finish("p0:0").revoke("p0", 60_000_000);
     let outputs = world.outputs();
     assert!(outputs.contains(&"storm ended".to_owned()), "{outputs:?}");
     assert_eq!(world.guard.storm(), Storm::Calm);
@@ -223,11 +185,7 @@ fn ownerships_without_records_neither_add_to_the_row_nor_end_it() {
         let before = world.guard.storm();
         world.revoke("p0", 0).drain();
         assert_eq!(before, Storm::Calm);
-        assert_eq!(
-            world.guard.storm() == Storm::Storm,
-            round == 9,
-            "round {round}"
-        );
+        assert_eq!(world.guard.storm() == Storm::Storm, round == 9, "round {round}");
     }
 }
 
@@ -236,10 +194,7 @@ fn the_row_of_fruitless_ownerships_is_a_partitions_own() {
     let mut world = World::new();
     for round in 1..=4 {
         for name in ["p0", "p1", "p2"] {
-            world
-                .at(round * 10_000_000)
-                .assign(&format!("{name}@0"))
-                .run(&format!("{name}:0"));
+            world.at(round * 10_000_000).assign(&format!("{name}@0")).run(&format!("{name}:0"));
             world.revoke(name, 0).drain();
         }
     }
@@ -255,17 +210,10 @@ fn records_run_in_a_storm_unless_the_policy_holds_them() {
 
 #[test]
 fn the_policy_holds_records_in_a_storm_and_resumes_when_it_is_over() {
-    let mut world = stormy(Config {
-        hold_in_storm: true,
-        ..small()
-    });
+    let mut world = stormy(Config { hold_in_storm: true, ..small() });
     assert_eq!(
         world.outputs(),
-        [
-            "sealed p0 #4: drained, mark 0, left 0",
-            "storm began, wait 20000",
-            "pause p0"
-        ]
+        ["sealed p0 #4: drained, mark 0, left 0", "storm began, wait 20000", "pause p0"]
     );
     assert_eq!(world.admit("p0:0"), "hold: storm");
     assert_eq!(world.admit("p0:1"), "hold: owed 0");
@@ -277,10 +225,7 @@ fn the_policy_holds_records_in_a_storm_and_resumes_when_it_is_over() {
 
 #[test]
 fn duplicates_are_skipped_in_a_storm_and_an_abandoned_record_waits_for_its_end() {
-    let mut world = World::with(Config {
-        hold_in_storm: true,
-        ..small()
-    });
+    let mut world = World::with(Config { hold_in_storm: true, ..small() });
     world.generation = None;
     world.assign("p0@0 p1@0").finish("p1:0=a");
     let abandoned = world.run("p1:1");
@@ -295,13 +240,7 @@ fn duplicates_are_skipped_in_a_storm_and_an_abandoned_record_waits_for_its_end()
 
 #[test]
 fn a_lease_that_ends_in_a_storm_advises_to_wait_before_the_rejoin() {
-    let mut world = stormy(Config {
-        lease: 30_000,
-        ..small()
-    });
+    let mut world = stormy(Config { lease: 30_000, ..small() });
     world.drain().tick(34_000);
-    assert_eq!(
-        world.outputs(),
-        ["rejoin after 20000", "sealed p0 #5: lost, mark 0, left 0"]
-    );
+    assert_eq!(world.outputs(), ["rejoin after 20000", "sealed p0 #5: lost, mark 0, left 0"]);
 }

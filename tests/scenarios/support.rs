@@ -108,12 +108,7 @@ impl World {
 
     pub(crate) fn with(config: Config) -> Self {
         let guard = Guard::new(Heap::of(&config), config).expect("settings of a test are sound");
-        Self {
-            guard,
-            generation: Some(7),
-            now: 0,
-            tickets: HashMap::new(),
-        }
+        Self { guard, generation: Some(7), now: 0, tickets: HashMap::new() }
     }
 
     /// Later calls happen at `now`; nothing is called.
@@ -172,8 +167,7 @@ impl World {
 
     pub(crate) fn position(&mut self, what: &str, assignment: u64) -> Result<Reply, InputError> {
         let (partition, resume) = owned(what);
-        self.guard
-            .position(self.time(), partition, number(assignment), resume)
+        self.guard.position(self.time(), partition, number(assignment), resume)
     }
 
     /// A revoke whose drain ends at tick `deadline`.
@@ -206,24 +200,15 @@ impl World {
 
     pub(crate) fn group_offset(&mut self, what: &str, assignment: u64) -> Reply {
         let (partition, offset, _) = record(what);
-        let input = Input::GroupOffset {
-            partition,
-            assignment: number(assignment),
-            offset,
-        };
-        self.handle(input)
-            .expect("a group offset is never an error")
+        let input = Input::GroupOffset { partition, assignment: number(assignment), offset };
+        self.handle(input).expect("a group offset is never an error")
     }
 
     pub(crate) fn end_of_partition(&mut self, what: &str) -> Reply {
         let partition = partition(what);
         let assignment = self.progress(what).assignment;
-        let input = Input::EndOfPartition {
-            partition,
-            assignment,
-        };
-        self.handle(input)
-            .expect("an end of partition is never an error")
+        let input = Input::EndOfPartition { partition, assignment };
+        self.handle(input).expect("an end of partition is never an error")
     }
 
     /// Offers a record; the answer in words.
@@ -234,10 +219,7 @@ impl World {
     /// Offers a record that was tried before, as its header says.
     pub(crate) fn admit_tried(&mut self, what: &str, attempts: u16) -> String {
         let (partition, offset, key) = record(what);
-        let record = Record {
-            attempts,
-            ..Record::new(partition, offset, key)
-        };
+        let record = Record { attempts, ..Record::new(partition, offset, key) };
         let verdict = self.guard.admit(self.time(), record);
         if let Verdict::Run(ticket) | Verdict::Park(ticket, _) = verdict {
             self.tickets.insert((partition, offset), ticket);
@@ -299,8 +281,7 @@ impl World {
     ) -> Reply {
         let (partition, offset, _) = record(what);
         let now = self.time();
-        self.guard
-            .commit_answered(now, partition, number(assignment), offset, answer)
+        self.guard.commit_answered(now, partition, number(assignment), offset, answer)
     }
 
     /// The coordinator stored the commit `p0:101`; it must count.
@@ -316,17 +297,8 @@ impl World {
     pub(crate) fn outputs(&mut self) -> Vec<String> {
         let mut words = Vec::new();
         while let Some(output) = self.guard.poll_output() {
-            if let Output::Retry {
-                ticket,
-                partition,
-                offset,
-            }
-            | Output::DeadLetter {
-                ticket,
-                partition,
-                offset,
-                ..
-            } = output
+            if let Output::Retry { ticket, partition, offset }
+            | Output::DeadLetter { ticket, partition, offset, .. } = output
             {
                 self.tickets.insert((partition, offset), ticket);
             }
@@ -339,10 +311,7 @@ impl World {
     /// The commits among the outputs, as `p0=101`.
     pub(crate) fn commits(&mut self) -> Vec<String> {
         let outputs = self.outputs();
-        outputs
-            .iter()
-            .filter_map(|word| Some(word.strip_prefix("commit ")?.to_owned()))
-            .collect()
+        outputs.iter().filter_map(|word| Some(word.strip_prefix("commit ")?.to_owned())).collect()
     }
 
     /// Pulls outputs that the scenario is not about.
@@ -374,10 +343,7 @@ impl World {
 
     /// The completion mark of an owned partition whose resume position is known.
     pub(crate) fn mark(&self, what: &str) -> u64 {
-        self.progress(what)
-            .mark
-            .expect("resume position known")
-            .value()
+        self.progress(what).mark.expect("resume position known").value()
     }
 
     /// The number of the current assignment.

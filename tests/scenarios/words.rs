@@ -20,10 +20,7 @@ pub(crate) fn offset(value: u64) -> Offset {
 pub(crate) fn partition(word: &str) -> Partition {
     let (topic, index) = word.split_once('/').unwrap_or(("0", word));
     let index = index.strip_prefix('p').expect("p and a number");
-    Partition::new(
-        topic.parse().expect("topic"),
-        index.parse().expect("partition"),
-    )
+    Partition::new(topic.parse().expect("topic"), index.parse().expect("partition"))
 }
 
 pub(crate) fn list(what: &str) -> Vec<Partition> {
@@ -114,45 +111,22 @@ pub(crate) fn wanted(output: Output) -> String {
     match output {
         Output::Rejoin { back_off } => format!("rejoin after {back_off}"),
         Output::Sealed(report) => {
-            let mark = report
-                .mark
-                .map_or_else(|| "none".to_owned(), |mark| mark.to_string());
+            let mark = report.mark.map_or_else(|| "none".to_owned(), |mark| mark.to_string());
             let ended = format!("{:?}", report.ended).to_lowercase();
             let (partition, left) = (name(report.partition), report.left);
-            format!(
-                "sealed {partition} #{}: {ended}, mark {mark}, left {left}",
-                report.assignment
-            )
+            format!("sealed {partition} #{}: {ended}, mark {mark}, left {left}", report.assignment)
         }
-        Output::Gap {
-            partition,
-            from,
-            to,
-        } => format!("gap {} {from}..{to}", name(partition)),
-        Output::StepBack {
-            partition,
-            from,
-            to,
-        } => {
+        Output::Gap { partition, from, to } => format!("gap {} {from}..{to}", name(partition)),
+        Output::StepBack { partition, from, to } => {
             format!("step back {} {from}->{to}", name(partition))
         }
         Output::StormBegan { back_off } => format!("storm began, wait {back_off}"),
         Output::StormEnded => "storm ended".to_owned(),
-        Output::Commit {
-            partition, offset, ..
-        } => format!("commit {}={offset}", name(partition)),
+        Output::Commit { partition, offset, .. } => format!("commit {}={offset}", name(partition)),
         Output::Pause(partition) => format!("pause {}", name(partition)),
         Output::Resume(partition) => format!("resume {}", name(partition)),
-        Output::Retry {
-            partition, offset, ..
-        } => format!("retry {}:{offset}", name(partition)),
-        Output::DeadLetter {
-            partition,
-            offset,
-            reason,
-            copies,
-            ..
-        } => {
+        Output::Retry { partition, offset, .. } => format!("retry {}:{offset}", name(partition)),
+        Output::DeadLetter { partition, offset, reason, copies, .. } => {
             let (partition, why) = (name(partition), why(reason));
             format!("dead letter {partition}:{offset}: {why}, copies {copies}")
         }
