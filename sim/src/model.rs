@@ -96,19 +96,11 @@ impl Model {
 
     fn apply(&mut self, input: Input<'_>) -> Result<Reply, InputError> {
         match input {
-            Input::Assign {
-                generation,
-                partitions,
-            } => self.assign(generation, partitions),
-            Input::Position {
-                partition,
-                assignment,
-                resume,
-            } => self.position(partition, assignment, resume),
-            Input::Revoke {
-                partitions,
-                deadline,
-            } => {
+            Input::Assign { generation, partitions } => self.assign(generation, partitions),
+            Input::Position { partition, assignment, resume } => {
+                self.position(partition, assignment, resume)
+            }
+            Input::Revoke { partitions, deadline } => {
                 self.revoke(partitions, deadline.value());
                 Ok(Reply::Done)
             }
@@ -117,25 +109,19 @@ impl Model {
                 Ok(Reply::Done)
             }
             Input::Rewind { partition, offset } => self.rewind(partition, offset.value()),
-            Input::GroupOffset {
-                partition,
-                assignment,
-                offset,
-            } => Ok(self.group_offset(partition, assignment, offset.value())),
-            Input::EndOfPartition {
-                partition,
-                assignment,
-            } => Ok(self.end_of_partition(partition, assignment)),
+            Input::GroupOffset { partition, assignment, offset } => {
+                Ok(self.group_offset(partition, assignment, offset.value()))
+            }
+            Input::EndOfPartition { partition, assignment } => {
+                Ok(self.end_of_partition(partition, assignment))
+            }
             Input::Admit(record) => Ok(Reply::Verdict(self.admit_now(&record))),
             Input::Answer { ticket, outcome } => {
                 Ok(Reply::Answered(self.answer_now(ticket, outcome)))
             }
-            Input::CommitAnswered {
-                partition,
-                assignment,
-                offset,
-                answer,
-            } => Ok(self.commit_answered(partition, assignment, offset.value(), answer)),
+            Input::CommitAnswered { partition, assignment, offset, answer } => {
+                Ok(self.commit_answered(partition, assignment, offset.value(), answer))
+            }
             Input::Polled => {
                 if self.lease.is_some() {
                     self.lease = Some(self.now);
@@ -167,10 +153,7 @@ impl Model {
     /// [`rebalance_guard::Guard::is_live`].
     pub fn is_live(&self, ticket: Ticket) -> bool {
         let same = |f: &&Flight| f.ticket.sequence() == ticket.sequence();
-        self.flights
-            .values()
-            .find(same)
-            .is_some_and(|f| f.hands == Hands::Held)
+        self.flights.values().find(same).is_some_and(|f| f.hands == Hands::Held)
     }
 
     /// [`rebalance_guard::Guard::storm`].
@@ -185,10 +168,7 @@ impl Model {
         Some(Progress {
             phase: own.phase,
             assignment: own.assignment,
-            token: Token {
-                group: own.group,
-                assignment: own.assignment,
-            },
+            token: Token { group: own.group, assignment: own.assignment },
             mark: own.mark().map(own::offset),
             confirmed: own.confirmed.map(own::offset),
             in_hands: self.in_hands(partition),
@@ -197,10 +177,7 @@ impl Model {
             paused: own.paused,
             deadline: (own.phase != Phase::Active)
                 .then(|| Tick::new(own.deadline).unwrap_or(Tick::MAX)),
-            idle: own.phase == Phase::Active
-                && unfinished == 0
-                && own.owed.is_none()
-                && own.seen,
+            idle: own.phase == Phase::Active && unfinished == 0 && own.owed.is_none() && own.seen,
         })
     }
 
@@ -213,8 +190,7 @@ impl Model {
     }
 
     fn current(&self, partition: Partition, assignment: rebalance_guard::Assignment) -> bool {
-        self.own(partition)
-            .is_some_and(|own| own.assignment == assignment)
+        self.own(partition).is_some_and(|own| own.assignment == assignment)
     }
 
     fn in_hands(&self, partition: Partition) -> u32 {
@@ -239,8 +215,7 @@ impl Model {
 
     /// Queues a report; an older one of the same kind and partition is dropped.
     fn report(&mut self, report: Output) {
-        self.reports
-            .retain(|old| subject_of(old) != subject_of(&report));
+        self.reports.retain(|old| subject_of(old) != subject_of(&report));
         self.reports.push_back(report);
     }
 }
@@ -261,10 +236,7 @@ impl Subject for Model {
     }
 
     fn admit_batch(&mut self, now: Tick, records: &[Record<'_>]) -> Vec<Verdict> {
-        records
-            .iter()
-            .map(|record| self.admit(now, record))
-            .collect()
+        records.iter().map(|record| self.admit(now, record)).collect()
     }
 
     fn handle_timeout(&mut self, now: Tick) {

@@ -1,1 +1,148 @@
-//! What the promises say, checked from outside.
+//! Watches inputs and answers alone and says which promise broke.
+//!
+//! | promise | how it is seen |
+//! |---|---|
+//! | P1 | no ticket for an assignment from its revoke on; issued ones count until its seal, not after |
+//! | P2 | every commit offered is the completion mark of the oracle's own books, or the sealed one |
+//! | P3 | offers of an assignment never fall, nor lie below what was confirmed in it |
+//! | P4 | after a loss neither tickets nor commits, and the report says lost |
+//! | P5 | a drain is reported by its deadline with the right remainder, and ends a commit time later |
+//! | P6 | the trace without its refused inputs gives the same answers |
+//! | P7 | nothing is admitted above a held record, no commit passes one |
+//! | P8 | the trace without its stale inputs gives the same answers; stale tickets are answered so |
+//! | P9 | a key runs again, and is skipped, exactly when the window and the flights say so |
+//! | P10 | clamping late ticks, and adding some, changes nothing |
+//! | P12 | outputs end; window and budget are never exceeded |
+//!
+//! P11 is the differential between engines, see [`crate::difference`].
+
+mod books;
+mod hand_over;
+mod judge;
+mod rerun;
+
+use core::fmt;
+
+use rebalance_guard::Config;
+
+use crate::trace::{Answer, Step, Trace};
+use crate::{Subject, run};
+use books::Books;
+
+/// One promise broken.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Broken {
+    /// Which: `"P1"` to `"P12"`.
+    pub promise: &'static str,
+    /// What was seen and what should have been.
+    pub detail: String,
+    /// Number of the step, from 0.
+    pub step: usize,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} broken at step {}: {}", self.promise, self.step, self.detail)
+    }
+}
+
+impl core::error::Error for Broken {}
+
+/// What a checked trace held, for proving that a test saw something.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Stats {
+    /// Steps observed.
+    pub steps: u64,
+    /// Tickets handed out.
+    pub tickets: u64,
+    /// Commits offered.
+    pub commits: u64,
+    /// Assignments ended.
+    pub sealed: u64,
+    /// Refused inputs that were taken out for P6.
+    pub refused: u64,
+    /// Stale inputs that were taken out for P8.
+    pub stale: u64,
+    /// Late ticks clamped for P10.
+    pub late: u64,
+}
+
+/// Watches one history.
+#[derive(Clone, Debug)]
+pub struct Oracle {
+    books: Books,
+    steps: usize,
+}
+
+impl Oracle {
+    /// An oracle for a fresh guard of `config`; `partitions` are those whose progress the answers
+    /// tell, in order.
+    pub fn new(config: Config, partitions: &[rebalance_guard::Partition]) -> Self {
+        Self { books: Books::new(config, partitions), steps: 0 }
+    }
+
+    /// One step and what was answered to it.
+    ///
+    /// # Errors
+    /// The first promise that it breaks.
+    pub fn observe(&mut self, step: &Step, answer: &Answer) -> Result<(), Broken> {
+        let number = self.steps;
+        self.steps += 1;
+        self.books.observe(step, answer).map_err(|(promise, detail)| Broken {
+            promise,
+            detail,
+            step: number,
+        })
+    }
+
+    /// What was seen so far.
+    pub fn stats(&self) -> Stats {
+        Stats { steps: self.steps as u64, ..self.books.stats }
+    }
+}
+
+/// Runs a trace on a fresh guard and checks every promise, the ones that need runs of altered
+/// traces included.
+///
+/// # Errors
+/// The first promise that broke.
+pub fn check_trace<S: Subject>(
+    config: Config,
+    trace: &Trace,
+    make_guard: impl Fn() -> S,
+) -> Result<Stats, Broken> {
+    let (stats, broken) = check_all(config, trace, make_guard);
+    match broken.into_iter().next() {
+        None => Ok(stats),
+        Some(first) => Err(first),
+    }
+}
+
+/// As [`check_trace`], with every kind of check made whatever the others found: the first break
+/// seen while watching, then those seen by altered runs.
+pub fn check_all<S: Subject>(
+    config: Config,
+    trace: &Trace,
+    make_guard: impl Fn() -> S,
+) -> (Stats, Vec<Broken>) {
+    let answers = run(trace, &mut make_guard());
+    let mut oracle = Oracle::new(config, &trace.partitions);
+    let mut broken = Vec::new();
+    let mut stale = Vec::new();
+    for (step, answer) in trace.steps.iter().zip(&answers) {
+        stale.push(oracle.books.is_stale(&step.action));
+        if broken.is_empty()
+            && let Err(found) = oracle.observe(step, answer)
+        {
+            broken.push(found);
+        }
+    }
+    let mut stats = oracle.stats();
+    let rerun = rerun::Rerun { trace, answers: &answers, make_guard: &make_guard };
+    broken.extend(rerun.without_refused(&mut stats));
+    // After a break the books are wrong, so what they call stale is not to be trusted.
+    stale.truncate(oracle.steps);
+    broken.extend(rerun.without_stale(&stale, &mut stats));
+    broken.extend(rerun.on_a_clamped_clock(&mut stats));
+    (stats, broken)
+}

@@ -126,12 +126,7 @@ impl Driver {
             past_offers: Vec::new(),
             recent: Vec::new(),
             generation: 0,
-            trace: Trace {
-                seed,
-                config,
-                partitions,
-                steps: Vec::new(),
-            },
+            trace: Trace { seed, config, partitions, steps: Vec::new() },
         }
     }
 
@@ -140,24 +135,11 @@ impl Driver {
         self.learn_said(step, &answer.said);
         for output in &answer.outputs {
             match *output {
-                Output::Retry {
-                    ticket,
-                    partition,
-                    offset,
-                }
-                | Output::DeadLetter {
-                    ticket,
-                    partition,
-                    offset,
-                    ..
-                } => {
+                Output::Retry { ticket, partition, offset }
+                | Output::DeadLetter { ticket, partition, offset, .. } => {
                     self.handed(ticket, partition, offset.value());
                 }
-                Output::Commit {
-                    partition,
-                    offset,
-                    token,
-                } => {
+                Output::Commit { partition, offset, token } => {
                     self.offers.push((partition, token.assignment, offset));
                 }
                 _ => {}
@@ -188,10 +170,8 @@ impl Driver {
             let progress = logs.get(partition).and_then(|log| log.progress);
             progress.is_some_and(|progress| progress.assignment == assignment)
         };
-        let (open, dead): (Vec<_>, Vec<_>) = self
-            .open
-            .drain(..)
-            .partition(|h| current(&h.partition, h.ticket.assignment()));
+        let (open, dead): (Vec<_>, Vec<_>) =
+            self.open.drain(..).partition(|h| current(&h.partition, h.ticket.assignment()));
         self.open = open;
         self.done.extend(dead);
         let (offers, past): (Vec<_>, Vec<_>) = self
@@ -243,21 +223,12 @@ impl Driver {
     fn handed(&mut self, ticket: Ticket, partition: Partition, offset: u64) {
         let number = self.runner.tickets.iter().position(|t| *t == ticket);
         let number = number.map_or(0, |index| index as u64 + 1);
-        self.open.push(Handed {
-            number,
-            ticket,
-            partition,
-            offset,
-        });
+        self.open.push(Handed { number, ticket, partition, offset });
     }
 
     fn owned(&self) -> Vec<Partition> {
         let active = |log: &Log| log.progress.is_some_and(|p| p.phase == Phase::Active);
-        self.logs
-            .iter()
-            .filter(|(_, log)| active(log))
-            .map(|(p, _)| *p)
-            .collect()
+        self.logs.iter().filter(|(_, log)| active(log)).map(|(p, _)| *p).collect()
     }
 
     fn tick(&self, value: u64) -> Tick {

@@ -70,11 +70,7 @@ impl fmt::Debug for Offered {
             }
             Some(key) => write!(f, "\"{}\"", key.escape_ascii())?,
         }
-        write!(
-            f,
-            " attempts {} namespace {}",
-            self.attempts, self.namespace
-        )
+        write!(f, " attempts {} namespace {}", self.attempts, self.namespace)
     }
 }
 
@@ -171,6 +167,13 @@ pub enum Action {
     Tick,
 }
 
+impl Action {
+    /// Whether it is a call at all: an empty batch is none, so no time passes with it.
+    pub(crate) fn is_call(&self) -> bool {
+        !matches!(self, Self::AdmitBatch(records) if records.is_empty())
+    }
+}
+
 /// What a call returned.
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[allow(clippy::exhaustive_enums, reason = "read by tests")]
@@ -233,13 +236,7 @@ impl Runner {
         Answer {
             said,
             outputs,
-            live: self
-                .tickets
-                .iter()
-                .rev()
-                .take(LIVE_ASKED)
-                .map(|t| subject.is_live(*t))
-                .collect(),
+            live: self.tickets.iter().rev().take(LIVE_ASKED).map(|t| subject.is_live(*t)).collect(),
             storm: subject.storm(),
             progress: partitions.iter().map(|p| subject.progress(*p)).collect(),
         }
@@ -273,76 +270,47 @@ impl Runner {
     }
 
     fn ticket(&self, number: u64) -> Ticket {
-        let index = usize::try_from(number)
-            .unwrap_or(usize::MAX)
-            .wrapping_sub(1);
+        let index = usize::try_from(number).unwrap_or(usize::MAX).wrapping_sub(1);
         self.tickets.get(index).copied().unwrap_or_else(forged)
     }
 
     fn with_input<T>(&self, action: &Action, call: impl FnOnce(Input<'_>) -> T) -> T {
         call(match action {
-            Action::Assign {
-                generation,
-                partitions,
-            } => Input::Assign {
-                generation: *generation,
-                partitions,
-            },
-            Action::Position {
-                partition,
-                assignment,
-                resume,
-            } => Input::Position {
-                partition: *partition,
-                assignment: *assignment,
-                resume: *resume,
-            },
-            Action::Revoke {
-                partitions,
-                deadline,
-            } => Input::Revoke {
-                partitions,
-                deadline: *deadline,
-            },
+            Action::Assign { generation, partitions } => {
+                Input::Assign { generation: *generation, partitions }
+            }
+            Action::Position { partition, assignment, resume } => {
+                Input::Position { partition: *partition, assignment: *assignment, resume: *resume }
+            }
+            Action::Revoke { partitions, deadline } => {
+                Input::Revoke { partitions, deadline: *deadline }
+            }
             Action::Lost(LostScope::Some(partitions)) => Input::Lost(Scope::Some(partitions)),
             Action::Lost(LostScope::All) => Input::Lost(Scope::All),
             Action::Lost(LostScope::Fatal) => Input::Lost(Scope::Fatal),
-            Action::Rewind { partition, offset } => Input::Rewind {
-                partition: *partition,
-                offset: *offset,
-            },
-            Action::GroupOffset {
-                partition,
-                assignment,
-                offset,
-            } => Input::GroupOffset {
+            Action::Rewind { partition, offset } => {
+                Input::Rewind { partition: *partition, offset: *offset }
+            }
+            Action::GroupOffset { partition, assignment, offset } => Input::GroupOffset {
                 partition: *partition,
                 assignment: *assignment,
                 offset: *offset,
             },
-            Action::EndOfPartition {
-                partition,
-                assignment,
-            } => Input::EndOfPartition {
-                partition: *partition,
-                assignment: *assignment,
-            },
+            Action::EndOfPartition { partition, assignment } => {
+                Input::EndOfPartition { partition: *partition, assignment: *assignment }
+            }
             Action::Admit(record) => Input::Admit(record.record()),
-            Action::Answer { ticket, outcome } => Input::Answer {
-                ticket: self.ticket(*ticket),
-                outcome: *outcome,
-            },
-            Action::CommitAnswered {
-                partition,
-                assignment,
-                offset,
-                answer,
-            } => Input::CommitAnswered {
-                partition: *partition,
-                assignment: *assignment,
-                offset: *offset,
-                answer: *answer,
-            },
+            Action::Answer { ticket, outcome } => {
+                Input::Answer { ticket: self.ticket(*ticket), outcome: *outcome }
+            }
+            Action::CommitAnswered { partition, assignment, offset, answer } => {
+                Input::CommitAnswered {
+                    partition: *partition,
+                    assignment: *assignment,
+                    offset: *offset,
+                    answer: *answer,
+                }
+            }
             Action::Polled | Action::Tick | Action::AdmitBatch(_) => Input::Polled,
         })
     }
@@ -351,21 +319,12 @@ impl Runner {
 /// Runs a whole trace; one answer a step.
 pub fn run(trace: &Trace, subject: &mut impl Subject) -> Vec<Answer> {
     let mut runner = Runner::default();
-    trace
-        .steps
-        .iter()
-        .map(|step| runner.step(subject, &trace.partitions, step))
-        .collect()
+    trace.steps.iter().map(|step| runner.step(subject, &trace.partitions, step)).collect()
 }
 
 /// A ticket that nobody gave.
 fn forged() -> Ticket {
-    name(
-        Assignment::new(u64::MAX).expect("not 0"),
-        u64::MAX,
-        0,
-        false,
-    )
+    name(Assignment::new(u64::MAX).expect("not 0"), u64::MAX, 0, false)
 }
 
 /// A ticket without a place in anybody's table: how the model writes tickets, and how tickets of
@@ -381,12 +340,7 @@ pub(crate) fn name(assignment: Assignment, sequence: u64, attempt: u16, dead: bo
 
 fn placeless(ticket: Ticket) -> Ticket {
     let dead = ticket.kind() == rebalance_guard::TicketKind::DeadLetter;
-    name(
-        ticket.assignment(),
-        ticket.sequence(),
-        ticket.attempt(),
-        dead,
-    )
+    name(ticket.assignment(), ticket.sequence(), ticket.attempt(), dead)
 }
 
 fn placeless_verdict(verdict: Verdict) -> Verdict {

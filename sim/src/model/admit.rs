@@ -17,9 +17,7 @@ impl Model {
         if record.offset == Offset::MAX {
             return Verdict::Refuse(Refuse::OffsetLimit);
         }
-        let own = self
-            .own_mut(record.partition)
-            .expect("the fence saw it owned");
+        let own = self.own_mut(record.partition).expect("the fence saw it owned");
         if let Some(debt) = &own.owed
             && at > debt.offset
         {
@@ -28,18 +26,22 @@ impl Model {
         if own.kind.is_none() {
             return self.hold(record, Hold::ResumeUnknown, None);
         }
-        if own.resume.is_none() {
+        // The first record tells where an empty group resumes, unless it is refused after all.
+        let first = own.resume.is_none();
+        if first {
             own.resume = Some(at);
         }
         let verdict = match self.duplicate(record) {
             Some(verdict) => verdict,
             None => self.step_forward(record),
         };
-        if matches!(
-            verdict,
-            Verdict::Run(_) | Verdict::Park(..) | Verdict::Skip(_)
-        ) {
+        if matches!(verdict, Verdict::Run(_) | Verdict::Park(..) | Verdict::Skip(_)) {
             self.pay(record);
+        }
+        if let (true, Verdict::Refuse(_), Some(own)) =
+            (first, verdict, self.own_mut(record.partition))
+        {
+            own.resume = None;
         }
         verdict
     }
@@ -66,22 +68,17 @@ impl Model {
     }
 
     fn is_new(&self, record: &Record<'_>) -> bool {
-        self.last(record)
-            .is_none_or(|last| record.offset.value() > last)
+        self.last(record).is_none_or(|last| record.offset.value() > last)
     }
 
     fn is_given_up(&self, record: &Record<'_>) -> bool {
-        self.own(record.partition)
-            .is_some_and(|own| own.given_up(record.offset.value()))
+        self.own(record.partition).is_some_and(|own| own.given_up(record.offset.value()))
     }
 
     fn duplicate(&mut self, record: &Record<'_>) -> Option<Verdict> {
         let name = usable(record)?;
         let finished = self.finished.contains(&name);
-        let first = self
-            .flights
-            .iter()
-            .find(|(_, f)| f.name.as_ref() == Some(&name));
+        let first = self.flights.iter().find(|(_, f)| f.name.as_ref() == Some(&name));
         let first = first.map(|(number, flight)| (*number, flight.partition, flight.offset));
         let skip = match (finished, first) {
             (true, _) => Skip::DuplicateFinished,
@@ -92,10 +89,7 @@ impl Model {
             return Some(Verdict::Skip(skip));
         }
         if let (false, Some((number, partition, offset))) = (finished, first) {
-            let offered = self
-                .slots
-                .get(&partition)
-                .and_then(|slot| slot.offered_ever);
+            let offered = self.slots.get(&partition).and_then(|slot| slot.offered_ever);
             if offered.is_some_and(|offered| offset < offered) {
                 return Some(self.hold(record, Hold::KeyBusy, Some(number)));
             }
@@ -161,18 +155,12 @@ impl Model {
     fn hold(&mut self, record: &Record<'_>, why: Hold, busy: Option<u64>) -> Verdict {
         let at = record.offset.value();
         let given_up = self.is_given_up(record);
-        let own = self
-            .own_mut(record.partition)
-            .expect("the fence saw it owned");
-        own.seen = true;
+        let own = self.own_mut(record.partition).expect("the fence saw it owned");
         match &own.owed {
             Some(debt) if at < debt.offset => {
                 if !given_up {
                     let last = own::offset(debt.offset);
-                    return Verdict::Refuse(Refuse::OffsetRegression {
-                        last,
-                        seen: Seen::Never,
-                    });
+                    return Verdict::Refuse(Refuse::OffsetRegression { last, seen: Seen::Never });
                 }
             }
             _ => own.owed = Some(Debt { offset: at, busy }),
@@ -184,11 +172,7 @@ impl Model {
         let Some(own) = self.own_mut(record.partition) else {
             return;
         };
-        if own
-            .owed
-            .as_ref()
-            .is_some_and(|debt| record.offset.value() >= debt.offset)
-        {
+        if own.owed.as_ref().is_some_and(|debt| record.offset.value() >= debt.offset) {
             own.owed = None;
         }
     }
@@ -205,11 +189,7 @@ impl Model {
             && at > resume
         {
             let from = own::offset(resume);
-            self.report(Output::Gap {
-                partition,
-                from,
-                to: record.offset,
-            });
+            self.report(Output::Gap { partition, from, to: record.offset });
         }
     }
 
@@ -228,12 +208,7 @@ impl Model {
         self.enter(record, Place::Flying(number));
         self.tickets_made += 1;
         let own = self.own(record.partition).expect("the fence saw it owned");
-        let ticket = name(
-            own.assignment,
-            self.tickets_made,
-            record.attempts,
-            reason.is_some(),
-        );
+        let ticket = name(own.assignment, self.tickets_made, record.attempts, reason.is_some());
         let flight = Flight {
             partition: record.partition,
             offset: record.offset.value(),

@@ -3,7 +3,7 @@
 use rebalance_guard::{Assignment, CommitAnswer, Partition, Phase, Reply, Scope};
 
 use super::Model;
-use super::own::{Kind, Offer, Own};
+use super::own::{Kind, Offer, Own, later};
 
 impl Model {
     /// The value to offer now, if one is due.
@@ -24,7 +24,7 @@ impl Model {
         if own.phase == Phase::Committing {
             return Some(mark);
         }
-        let interval = own.offer_base.saturating_add(self.config.commit_interval);
+        let interval = later(own.offer_base, self.config.commit_interval);
         let due = self.now >= interval || own.finished_since >= self.config.commit_count;
         (own.wants(mark) && due).then_some(mark)
     }
@@ -67,8 +67,8 @@ impl Model {
             return;
         };
         if let Some(offer) = own.open.take() {
-            let at = offer.at.saturating_add(config.commit_timeout);
-            own.again_at = Some(at.saturating_add(config.commit_backoff));
+            let at = later(offer.at, config.commit_timeout);
+            own.again_at = Some(later(at, config.commit_backoff));
         }
     }
 
@@ -139,7 +139,7 @@ impl Model {
             (true, false) => 0,
             (true, true) => config.commit_timeout,
         };
-        own.again_at = Some(now.saturating_add(wait));
+        own.again_at = Some(later(now, wait));
         if rejected && again && own.phase == Phase::Committing {
             self.release(partition);
         }

@@ -6,7 +6,7 @@ use rebalance_guard::{
     Assignment, Ended, InputError, Output, Partition, Phase, Reply, Resume, Scope, Sealed,
 };
 
-use super::own::{self, Kind, Own, Place};
+use super::own::{self, Kind, Own, Place, later};
 use super::{Flight, Hands, Model, Slot};
 
 impl Model {
@@ -94,10 +94,7 @@ impl Model {
         if self.slots.contains_key(&partition) || !full {
             return;
         }
-        let idle = self
-            .slots
-            .iter()
-            .filter(|(p, s)| s.own.is_none() && !order.contains(p));
+        let idle = self.slots.iter().filter(|(p, s)| s.own.is_none() && !order.contains(p));
         let oldest = idle.min_by_key(|(_, slot)| slot.ended).map(|(p, _)| *p);
         if let Some(oldest) = oldest {
             self.slots.remove(&oldest);
@@ -125,11 +122,7 @@ impl Model {
         };
         if to < before {
             let (from, to) = (own::offset(before), own::offset(to));
-            self.report(Output::StepBack {
-                partition,
-                from,
-                to,
-            });
+            self.report(Output::StepBack { partition, from, to });
         }
     }
 
@@ -197,12 +190,8 @@ impl Model {
     /// A drain waits only for what is in somebody's hands.
     fn give_up_waiting(&mut self, partition: Partition) {
         let waiting = |f: &Flight| f.partition == partition && f.hands != Hands::Held;
-        let given_up: Vec<u64> = self
-            .flights
-            .values()
-            .filter(|f| waiting(f))
-            .map(|f| f.offset)
-            .collect();
+        let given_up: Vec<u64> =
+            self.flights.values().filter(|f| waiting(f)).map(|f| f.offset).collect();
         self.flights.retain(|_, f| !waiting(f));
         let Some(own) = self.own_mut(partition) else {
             return;
@@ -226,6 +215,7 @@ impl Model {
         }
         if matches!(scope, Scope::Fatal) {
             self.dead = true;
+            self.rejoin = None;
         }
     }
 
@@ -241,17 +231,12 @@ impl Model {
 
     pub(super) fn rewind(&mut self, partition: Partition, to: u64) -> Result<Reply, InputError> {
         let active = |own: &&Own| own.phase == Phase::Active;
-        let own = self
-            .own(partition)
-            .filter(active)
-            .ok_or(InputError::NotActive(partition))?;
+        let own = self.own(partition).filter(active).ok_or(InputError::NotActive(partition))?;
         let (Some(_), Some(mark)) = (own.kind, own.mark()) else {
             return Err(InputError::ResumeUnknown(partition));
         };
         if to > mark {
-            return Err(InputError::AboveMark {
-                mark: own::offset(mark),
-            });
+            return Err(InputError::AboveMark { mark: own::offset(mark) });
         }
         self.check_counter(1)?;
         let group = own.group;
@@ -275,7 +260,8 @@ impl Model {
         partition: Partition,
         assignment: Assignment,
     ) -> Reply {
-        if !self.current(partition, assignment) {
+        let open = self.own(partition).is_some_and(|own| own.phase != Phase::Committing);
+        if !open || !self.current(partition, assignment) {
             return Reply::Stale;
         }
         if let Some(own) = self.own_mut(partition) {
@@ -287,7 +273,7 @@ impl Model {
     /// Seals a draining partition: its mark is fixed, its tickets die.
     pub(super) fn end_drain(&mut self, partition: Partition, ended: Ended) {
         self.seal(partition, ended);
-        let end = self.now.saturating_add(self.config.commit_timeout);
+        let end = later(self.now, self.config.commit_timeout);
         let Some(own) = self.own_mut(partition) else {
             return;
         };
@@ -305,8 +291,7 @@ impl Model {
     }
 
     fn seal(&mut self, partition: Partition, ended: Ended) {
-        self.flights
-            .retain(|_, flight| flight.partition != partition);
+        self.flights.retain(|_, flight| flight.partition != partition);
         let Some(slot) = self.slots.get_mut(&partition) else {
             return;
         };

@@ -16,56 +16,29 @@ impl Model {
             return Some(report);
         }
         let owned = self.owned();
-        let commit = owned
-            .iter()
-            .find_map(|partition| self.next_commit(*partition));
+        let commit = owned.iter().find_map(|partition| self.next_commit(*partition));
         commit
-            .or_else(|| {
-                owned
-                    .iter()
-                    .find_map(|partition| self.next_pause(*partition))
-            })
-            .or_else(|| {
-                owned
-                    .iter()
-                    .find_map(|partition| self.next_ticket(*partition))
-            })
+            .or_else(|| owned.iter().find_map(|partition| self.next_pause(*partition)))
+            .or_else(|| owned.iter().find_map(|partition| self.next_ticket(*partition)))
     }
 
     fn next_commit(&mut self, partition: Partition) -> Option<Output> {
         let value = self.due_commit(partition)?;
         self.offer(partition, value);
         let own = self.own(partition)?;
-        let token = Token {
-            group: own.group,
-            assignment: own.assignment,
-        };
-        Some(Output::Commit {
-            partition,
-            offset: own::offset(value),
-            token,
-        })
+        let token = Token { group: own.group, assignment: own.assignment };
+        Some(Output::Commit { partition, offset: own::offset(value), token })
     }
 
     fn next_pause(&mut self, partition: Partition) -> Option<Output> {
-        let own = self
-            .own(partition)
-            .filter(|own| own.phase == Phase::Active)?;
+        let own = self.own(partition).filter(|own| own.phase == Phase::Active)?;
         let paused = own.paused;
-        let turn = if paused {
-            self.may_resume(partition)
-        } else {
-            self.must_pause(partition)
-        };
+        let turn = if paused { self.may_resume(partition) } else { self.must_pause(partition) };
         if !turn {
             return None;
         }
         self.own_mut(partition)?.paused = !paused;
-        Some(if paused {
-            Output::Resume(partition)
-        } else {
-            Output::Pause(partition)
-        })
+        Some(if paused { Output::Resume(partition) } else { Output::Pause(partition) })
     }
 
     fn must_pause(&self, partition: Partition) -> bool {
@@ -101,9 +74,7 @@ impl Model {
         };
         let Some(debt) = &own.owed else { return true };
         let budget = own.given_up(debt.offset) || own.budget_used() < self.config.budget;
-        let busy = debt
-            .busy
-            .is_some_and(|flight| self.flights.contains_key(&flight));
+        let busy = debt.busy.is_some_and(|flight| self.flights.contains_key(&flight));
         own.kind.is_some()
             && self.flights.len() < self.config.window as usize
             && budget
@@ -113,9 +84,7 @@ impl Model {
 
     /// The next retry or dead letter of a partition, in order of admission.
     fn next_ticket(&mut self, partition: Partition) -> Option<Output> {
-        let own = self
-            .own(partition)
-            .filter(|own| own.phase == Phase::Active)?;
+        let own = self.own(partition).filter(|own| own.phase == Phase::Active)?;
         let assignment = own.assignment;
         let now = self.now;
         let due = |hands: Hands| matches!(hands, Hands::Waiting(at) if at <= now);
@@ -128,18 +97,10 @@ impl Model {
         flight.hands = Hands::Held;
         let offset = own::offset(flight.offset);
         Some(match flight.reason {
-            Some(reason) => Output::DeadLetter {
-                ticket,
-                partition,
-                offset,
-                reason,
-                copies: flight.copies,
-            },
-            None => Output::Retry {
-                ticket,
-                partition,
-                offset,
-            },
+            Some(reason) => {
+                Output::DeadLetter { ticket, partition, offset, reason, copies: flight.copies }
+            }
+            None => Output::Retry { ticket, partition, offset },
         })
     }
 }

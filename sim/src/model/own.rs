@@ -119,10 +119,7 @@ impl Own {
 
     /// Smallest unfinished offset; else the highest finished + 1; else the resume position.
     pub(super) fn mark(&self) -> Option<u64> {
-        let unfinished = self
-            .places
-            .iter()
-            .find(|(_, place)| **place != Place::Finished);
+        let unfinished = self.places.iter().find(|(_, place)| **place != Place::Finished);
         if let Some((offset, _)) = unfinished {
             return Some(*offset);
         }
@@ -135,10 +132,7 @@ impl Own {
     }
 
     pub(super) fn unfinished(&self) -> u32 {
-        self.places
-            .values()
-            .filter(|place| **place != Place::Finished)
-            .count() as u32
+        self.places.values().filter(|place| **place != Place::Finished).count() as u32
     }
 
     pub(super) fn budget_used(&self) -> u32 {
@@ -184,4 +178,9 @@ pub(super) struct Flight {
 /// The model's numbers come from offsets, so they are offsets.
 pub(super) fn offset(value: u64) -> Offset {
     Offset::new(value).unwrap_or(Offset::MAX)
+}
+
+/// A tick `span` later, at most the latest tick there is.
+pub(super) fn later(tick: u64, span: u64) -> u64 {
+    tick.saturating_add(span).min(rebalance_guard::Tick::MAX.value())
 }

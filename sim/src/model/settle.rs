@@ -3,7 +3,7 @@
 use rebalance_guard::{Answered, Ended, Outcome, Phase, Reason, Ticket, TicketKind};
 
 use super::Model;
-use super::own::{Flight, Hands, Place};
+use super::own::{Flight, Hands, Place, later};
 
 impl Model {
     pub(super) fn answer_now(&mut self, ticket: Ticket, outcome: Outcome) -> Answered {
@@ -29,10 +29,7 @@ impl Model {
 
     /// The newest finished key pushes out the oldest.
     fn remember_key(&mut self, number: u64) {
-        let name = self
-            .flights
-            .get(&number)
-            .and_then(|flight| flight.name.clone());
+        let name = self.flights.get(&number).and_then(|flight| flight.name.clone());
         self.finished.extend(name);
         while self.finished.len() > self.config.keys as usize {
             self.finished.pop_front();
@@ -62,10 +59,7 @@ impl Model {
             return;
         };
         let partition = flight.partition;
-        if self
-            .own(partition)
-            .is_some_and(|own| own.phase != Phase::Active)
-        {
+        if self.own(partition).is_some_and(|own| own.phase != Phase::Active) {
             self.settle(number, Place::GivenUp);
             return;
         }
@@ -76,8 +70,7 @@ impl Model {
         let sequence = flight.ticket.sequence();
         if kind == TicketKind::DeadLetter {
             flight.refusals = flight.refusals.saturating_add(1);
-            flight.hands =
-                Hands::Waiting(now.saturating_add(delay(&config, flight.refusals, sequence)));
+            flight.hands = Hands::Waiting(later(now, delay(&config, flight.refusals, sequence)));
             return;
         }
         flight.attempts = flight.attempts.saturating_add(1);
@@ -88,7 +81,7 @@ impl Model {
             flight.reason = Some(Reason::AttemptsSpent);
         } else {
             let span = delay(&config, u32::from(flight.attempts), sequence);
-            flight.hands = Hands::Waiting(now.saturating_add(span));
+            flight.hands = Hands::Waiting(later(now, span));
         }
     }
 }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use rebalance_guard::{Config, Output, Storm};
 
 use super::Model;
+use super::own::later;
 
 /// Counts rebalances in a sliding window.
 #[derive(Clone, Debug)]
@@ -35,9 +36,7 @@ impl Default for Meter {
 impl Meter {
     /// The first tick at which the oldest counted rebalance no longer counts.
     pub(super) fn next_drop(&self, config: &Config) -> Option<u64> {
-        self.events
-            .front()
-            .map(|at| at.saturating_add(config.storm_window))
+        self.events.front().map(|at| later(*at, config.storm_window))
     }
 
     fn prune(&mut self, now: u64, config: &Config) {
@@ -51,7 +50,9 @@ impl Model {
     /// An assign was applied.
     pub(super) fn count_assign(&mut self, generation: Option<i32>, content: bool) {
         let known = generation.filter(|generation| *generation >= 1);
-        self.storm.blind = known.is_none();
+        if known.is_some() || content {
+            self.storm.blind = known.is_none();
+        }
         match known {
             Some(generation) => {
                 if self.storm.generation != Some(generation) {
@@ -74,7 +75,6 @@ impl Model {
     }
 
     fn count_rebalance(&mut self) {
-        self.storm.prune(self.now, &self.config);
         self.storm.events.push_back(self.now);
     }
 
@@ -91,10 +91,7 @@ impl Model {
     pub(super) fn judge_storm(&mut self) {
         let config = &self.config;
         let count = self.storm.events.len();
-        let barren = self
-            .slots
-            .values()
-            .any(|s| s.fruitless >= u32::from(config.storm_at));
+        let barren = self.slots.values().any(|s| s.fruitless >= u32::from(config.storm_at));
         let calm = count <= usize::from(config.storm_calm) && !barren;
         let before = self.storm.level;
         let after = if count >= usize::from(config.storm_at) || barren {
@@ -108,9 +105,7 @@ impl Model {
         };
         self.storm.level = after;
         if after == Storm::Storm && before != Storm::Storm {
-            self.report(Output::StormBegan {
-                back_off: self.storm_back_off(),
-            });
+            self.report(Output::StormBegan { back_off: self.storm_back_off() });
         }
         if before == Storm::Storm && after != Storm::Storm {
             self.report(Output::StormEnded);

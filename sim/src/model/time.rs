@@ -3,6 +3,7 @@
 use rebalance_guard::{Ended, Partition, Phase, Scope, Tick};
 
 use super::Model;
+use super::own::later;
 
 /// What falls due, in the order in which it counts at the same tick: loss first.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -43,7 +44,7 @@ impl Model {
     fn next_due(&self) -> Option<(u64, Due, Option<Partition>)> {
         let mut dues = Vec::new();
         if let Some(start) = self.lease {
-            dues.push((start.saturating_add(self.config.lease), Due::Lease, None));
+            dues.push((later(start, self.config.lease), Due::Lease, None));
         }
         for partition in self.owned() {
             let Some(own) = self.own(partition) else {
@@ -53,7 +54,7 @@ impl Model {
                 dues.push((own.deadline, Due::Deadline, Some(partition)));
             }
             if let Some(offer) = own.open {
-                let at = offer.at.saturating_add(self.config.commit_timeout);
+                let at = later(offer.at, self.config.commit_timeout);
                 dues.push((at, Due::OfferTimeout, Some(partition)));
             }
         }

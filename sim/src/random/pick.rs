@@ -32,16 +32,8 @@ impl Driver {
         let mood = self.mood;
         let owned = self.owned().len() as u32;
         let steady = 6;
-        let moves = if owned == 0 {
-            mood.move_ + 40
-        } else {
-            mood.move_
-        };
-        let admit = if owned == 0 {
-            mood.admit / 8
-        } else {
-            mood.admit
-        };
+        let moves = if owned == 0 { mood.move_ + 40 } else { mood.move_ };
+        let admit = if owned == 0 { mood.admit / 8 } else { mood.admit };
         let weights = [admit, mood.answer, mood.commit, moves, mood.odd, steady];
         let mut roll = self.rng.u32(0..weights.iter().sum());
         let mut chosen = 0;
@@ -63,11 +55,7 @@ impl Driver {
     }
 
     fn steady(&mut self) -> Action {
-        if self.rng.u8(0..3) == 0 {
-            Action::Tick
-        } else {
-            Action::Polled
-        }
+        if self.rng.u8(0..3) == 0 { Action::Tick } else { Action::Polled }
     }
 
     fn offer(&mut self) -> Action {
@@ -87,19 +75,9 @@ impl Driver {
         let partition = self.some_partition();
         let offset = self.next_offset(partition);
         let key = self.key(partition, offset);
-        let attempts = if self.rng.u8(0..12) == 0 {
-            self.rng.u16(0..6)
-        } else {
-            0
-        };
+        let attempts = if self.rng.u8(0..12) == 0 { self.rng.u16(0..6) } else { 0 };
         let namespace = u32::from(self.rng.u8(0..30) == 0);
-        Offered {
-            partition,
-            offset: clamp(offset),
-            key,
-            attempts,
-            namespace,
-        }
+        Offered { partition, offset: clamp(offset), key, attempts, namespace }
     }
 
     fn next_offset(&mut self, partition: Partition) -> u64 {
@@ -121,17 +99,9 @@ impl Driver {
     }
 
     fn abandoned_or(&mut self, partition: Partition, next: u64) -> u64 {
-        let done: Vec<u64> = self
-            .done
-            .iter()
-            .filter(|h| h.partition == partition)
-            .map(|h| h.offset)
-            .collect();
-        if done.is_empty() {
-            next
-        } else {
-            done[self.rng.usize(0..done.len())]
-        }
+        let done: Vec<u64> =
+            self.done.iter().filter(|h| h.partition == partition).map(|h| h.offset).collect();
+        if done.is_empty() { next } else { done[self.rng.usize(0..done.len())] }
     }
 
     /// A log says the same at the same offset, mostly.
@@ -175,9 +145,7 @@ impl Driver {
         let wrong = self.rng.u8(0..40) == 0;
         let roll = self.rng.u8(0..100);
         if roll < self.mood.failing {
-            return Outcome::Failed {
-                permanent: self.rng.u8(0..6) == 0,
-            };
+            return Outcome::Failed { permanent: self.rng.u8(0..6) == 0 };
         }
         if self.rng.u8(0..8) == 0 {
             return Outcome::Abandoned;
@@ -217,11 +185,7 @@ impl Driver {
             offer
         } else if self.past_offers.is_empty() {
             let partition = self.some_partition();
-            (
-                partition,
-                self.assignment_of(partition),
-                clamp(self.rng.u64(0..20)),
-            )
+            (partition, self.assignment_of(partition), clamp(self.rng.u64(0..20)))
         } else {
             self.past_offers[self.rng.usize(0..self.past_offers.len())]
         };
@@ -234,17 +198,8 @@ impl Driver {
             _ => CommitAnswer::Stored,
         };
         let odd = self.rng.u8(0..30) == 0;
-        let offset = if odd {
-            clamp(offset.value() + self.rng.u64(0..3))
-        } else {
-            offset
-        };
-        Action::CommitAnswered {
-            partition,
-            assignment,
-            offset,
-            answer,
-        }
+        let offset = if odd { clamp(offset.value() + self.rng.u64(0..3)) } else { offset };
+        Action::CommitAnswered { partition, assignment, offset, answer }
     }
 
     fn movement(&mut self) -> Action {
@@ -255,10 +210,7 @@ impl Driver {
             _ if owned.is_empty() && self.rng.u8(0..4) != 0 => self.assign(),
             0..84 => {
                 let deadline = self.deadline();
-                Action::Revoke {
-                    partitions: self.some_of(&owned),
-                    deadline,
-                }
+                Action::Revoke { partitions: self.some_of(&owned), deadline }
             }
             84..94 => Action::Lost(LostScope::Some(self.some_of(&owned))),
             94..98 => Action::Lost(LostScope::All),
@@ -280,11 +232,8 @@ impl Driver {
     /// Some of `owned` and now and then one that is not.
     fn some_of(&mut self, owned: &[Partition]) -> Vec<Partition> {
         let all = self.rng.bool();
-        let mut chosen: Vec<Partition> = owned
-            .iter()
-            .copied()
-            .filter(|_| all || self.rng.bool())
-            .collect();
+        let mut chosen: Vec<Partition> =
+            owned.iter().copied().filter(|_| all || self.rng.bool()).collect();
         if self.rng.u8(0..5) == 0 {
             chosen.push(self.any_partition());
         }
@@ -302,10 +251,7 @@ impl Driver {
         if self.rng.u8(0..60) == 0 {
             partitions.push((Partition::new(0, -1), Resume::Unknown));
         }
-        Action::Assign {
-            generation: self.generation(),
-            partitions,
-        }
+        Action::Assign { generation: self.generation(), partitions }
     }
 
     fn generation(&mut self) -> Option<i32> {
@@ -347,25 +293,13 @@ impl Driver {
             0..4 => {
                 let partition = self.unknown_partition().unwrap_or(partition);
                 let assignment = self.assignment_of(partition);
-                Action::Position {
-                    partition,
-                    assignment,
-                    resume: self.resume(partition),
-                }
+                Action::Position { partition, assignment, resume: self.resume(partition) }
             }
-            4..7 => Action::Rewind {
-                partition,
-                offset: self.rewind_offset(partition),
-            },
-            7..10 => Action::GroupOffset {
-                partition,
-                assignment,
-                offset: self.near_mark(partition),
-            },
-            _ => Action::EndOfPartition {
-                partition,
-                assignment,
-            },
+            4..7 => Action::Rewind { partition, offset: self.rewind_offset(partition) },
+            7..10 => {
+                Action::GroupOffset { partition, assignment, offset: self.near_mark(partition) }
+            }
+            _ => Action::EndOfPartition { partition, assignment },
         }
     }
 
@@ -391,10 +325,7 @@ impl Driver {
 
     /// Mostly the current one, now and then one that is over or was never given.
     fn assignment_of(&mut self, partition: Partition) -> Assignment {
-        let seen = self
-            .logs
-            .get(&partition)
-            .map_or(&[][..], |log| &log.assignments);
+        let seen = self.logs.get(&partition).map_or(&[][..], |log| &log.assignments);
         let roll = self.rng.u8(0..20);
         let forged = Assignment::new(self.rng.u64(1..2_000)).expect("at least 1");
         match (seen, roll) {
@@ -429,13 +360,8 @@ impl Driver {
     /// One that is not owned, mostly.
     fn unowned_partition(&mut self) -> Partition {
         let owned = self.owned();
-        let free: Vec<Partition> = self
-            .trace
-            .partitions
-            .iter()
-            .copied()
-            .filter(|p| !owned.contains(p))
-            .collect();
+        let free: Vec<Partition> =
+            self.trace.partitions.iter().copied().filter(|p| !owned.contains(p)).collect();
         if free.is_empty() || self.rng.u8(0..8) == 0 {
             return self.any_partition();
         }

@@ -22,11 +22,7 @@ pub fn config(seed: u64) -> Config {
         commit_count: rng.u32(1..6),
         commit_timeout: rng.u64(1..30),
         commit_backoff: rng.u64(0..10),
-        key_policy: if rng.u8(0..4) == 0 {
-            KeyPolicy::Optional
-        } else {
-            KeyPolicy::Required
-        },
+        key_policy: if rng.u8(0..4) == 0 { KeyPolicy::Optional } else { KeyPolicy::Required },
         storm_window: rng.u64(20..200),
         storm_rising,
         storm_at: storm_rising + rng.u16(0..3),
@@ -41,18 +37,12 @@ pub fn config(seed: u64) -> Config {
 
 /// Now and then the counter of assignments ends inside the trace.
 fn first_assignment(rng: &mut fastrand::Rng) -> u64 {
-    if rng.u8(0..50) == 0 {
-        u64::MAX - rng.u64(1..20)
-    } else {
-        rng.u64(1..1_000)
-    }
+    if rng.u8(0..50) == 0 { u64::MAX - rng.u64(1..20) } else { rng.u64(1..1_000) }
 }
 
 /// The partitions that a trace of `seed` speaks of: sometimes more than the table holds.
 pub fn partitions(seed: u64) -> Vec<Partition> {
     let mut rng = fastrand::Rng::with_seed(seed ^ 0x7061_7274);
     let count = rng.i32(2..6);
-    (0..count)
-        .map(|number| Partition::new(u32::from(number == 3), number % 3))
-        .collect()
+    (0..count).map(|number| Partition::new(u32::from(number == 3), number % 3)).collect()
 }
