@@ -14,6 +14,14 @@ use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
 
+use crate::config::EngineName;
+use crate::gateway::EngineFactory;
+
+/// Makes engines of the kind that `name` says.
+pub(crate) fn engine(name: &EngineName) -> Result<EngineFactory, String> {
+    assemble::engine(name).map_err(|refused| refused.why)
+}
+
 /// How the process ends.
 pub mod exit {
     /// Stopped as asked, or everything was well.
@@ -69,7 +77,7 @@ fn dispatch(matches: &ArgMatches) -> u8 {
 }
 
 /// Writes to standard output; a closed pipe is the reader's way of saying enough.
-fn print(bytes: &[u8]) -> u8 {
+pub(crate) fn print(bytes: &[u8]) -> u8 {
     use std::io::Write as _;
     let mut out = std::io::stdout().lock();
     match out.write_all(bytes).and_then(|()| out.flush()) {

@@ -56,39 +56,21 @@ fn unknown_scheme(config: &RunConfig) -> Option<Problem> {
 }
 
 fn times(config: &RunConfig) -> Vec<Problem> {
-    let GuardTimes {
-        lease,
-        drain,
-        commit,
-        poll,
-    } = GuardTimes::of(config);
+    let GuardTimes { lease, drain, commit, poll } = GuardTimes::of(config);
     let mut problems = Vec::new();
     let at = |name: &str, other: &str| config.origin(name).max(config.origin(other));
     if drain > lease / 2 {
         problems.push(Problem::new(
             &at("guard.drain", "guard.lease"),
-            format!(
-                "drain ({}) is above half the lease ({})",
-                span_text(drain),
-                span_text(lease)
-            ),
-            format!(
-                "set drain to at most {}, or raise lease",
-                span_text(lease / 2)
-            ),
+            format!("drain ({}) is above half the lease ({})", span_text(drain), span_text(lease)),
+            format!("set drain to at most {}, or raise lease", span_text(lease / 2)),
         ));
     }
     if lease >= poll {
         problems.push(Problem::new(
             &at("guard.lease", "client.max.poll.interval.ms"),
-            format!(
-                "lease ({}) is not below max.poll.interval.ms ({poll})",
-                span_text(lease)
-            ),
-            format!(
-                "set lease to at most {}",
-                span_text(poll.saturating_sub(poll / 10))
-            ),
+            format!("lease ({}) is not below max.poll.interval.ms ({poll})", span_text(lease)),
+            format!("set lease to at most {}", span_text(poll.saturating_sub(poll / 10))),
         ));
     }
     if drain.saturating_add(commit) >= poll {
@@ -130,28 +112,23 @@ fn core(config: &RunConfig) -> Option<Problem> {
     let error = config.guard.config.check().err()?;
     let (names, remedy): (&[&str], String) = match error {
         ConfigError::Zero(name) => (&[name], "set it to at least 1".into()),
-        ConfigError::TooLarge("storm_at") => (
-            &["storm_at"],
-            format!("set it to at most {}", Config::STORM_AT_MAX),
-        ),
-        ConfigError::TooLarge(name) => (
-            &[name],
-            format!("set it to at most {}", Config::ENTRIES_MAX),
-        ),
+        ConfigError::TooLarge("storm_at") => {
+            (&["storm_at"], format!("set it to at most {}", Config::STORM_AT_MAX))
+        }
+        ConfigError::TooLarge(name) => {
+            (&[name], format!("set it to at most {}", Config::ENTRIES_MAX))
+        }
         ConfigError::JitterAbove100(_) => (&["jitter"], "set it to at most 100".into()),
-        ConfigError::BackoffAboveCap => (
-            &["backoff", "backoff_cap"],
-            "lower backoff or raise backoff_cap".into(),
-        ),
+        ConfigError::BackoffAboveCap => {
+            (&["backoff", "backoff_cap"], "lower backoff or raise backoff_cap".into())
+        }
         ConfigError::StormOrder => (
             &["storm_calm", "storm_rising", "storm_at"],
             "set them in this order, such as 1, 3, 5".into(),
         ),
         _ => (&[], "change the settings below [guard]".into()),
     };
-    let origins = names
-        .iter()
-        .map(|name| config.origin(&format!("guard.{name}")));
+    let origins = names.iter().map(|name| config.origin(&format!("guard.{name}")));
     let at = origins.max().unwrap_or(Origin::Default);
     Some(Problem::new(&at, error.to_string(), remedy))
 }

@@ -37,17 +37,12 @@ impl ClientSettings {
 
     /// A numeric setting, or its default; what is no number is the client's to refuse.
     pub(crate) fn number(&self, name: &str, default: u64) -> u64 {
-        self.0
-            .get(name)
-            .and_then(|given| number(&given.text).ok())
-            .unwrap_or(default)
+        self.0.get(name).and_then(|given| number(&given.text).ok()).unwrap_or(default)
     }
 
     /// The place that set `name`, or [`Origin::Default`].
     pub(crate) fn origin(&self, name: &str) -> Origin {
-        self.0
-            .get(name)
-            .map_or(Origin::Default, |given| given.origin.clone())
+        self.0.get(name).map_or(Origin::Default, |given| given.origin.clone())
     }
 
     /// Settings that the gateway sets itself, and those that undo what it promises.
@@ -70,19 +65,17 @@ impl ClientSettings {
                 "it times auto-commit, which is off",
                 "remove it; commit_interval below [guard] times the guard's commits",
             ),
-            "offset.store.method" if given.text != "broker" => (
-                "offsets would bypass the group",
-                "remove it: offsets belong to the group",
-            ),
+            "offset.store.method" if given.text != "broker" => {
+                ("offsets would bypass the group", "remove it: offsets belong to the group")
+            }
             "partition.assignment.strategy" => (
                 "the protocol decides the assignment strategy",
                 "remove it and choose --protocol eager, cooperative or consumer",
             ),
             "group.protocol" => ("it is a setting of its own", "use --protocol"),
-            "auto.offset.reset" => (
-                "it is a setting of its own",
-                "use --start-at earliest or latest",
-            ),
+            "auto.offset.reset" => {
+                ("it is a setting of its own", "use --start-at earliest or latest")
+            }
             "group.id" => ("it is a setting of its own", "use --group"),
             "group.instance.id" => ("it is a setting of its own", "use --instance-id"),
             "bootstrap.servers" | "metadata.broker.list" => {
@@ -132,19 +125,14 @@ pub(crate) const MAX_POLL_MS: u64 = 300_000;
 /// Whether the value of a client setting must never be shown.
 pub(crate) fn is_secret(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    ["password", "secret", "token"]
-        .iter()
-        .any(|word| name.contains(word))
+    ["password", "secret", "token"].iter().any(|word| name.contains(word))
         || name.starts_with("sasl.")
         || name.starts_with("ssl.key")
 }
 
 /// The client's own refusal of one setting, in our words.
 fn refused_by_client(name: &str, given: &Given) -> Option<Problem> {
-    let refused = ClientConfig::new()
-        .set(name, &given.text)
-        .create_native_config()
-        .err()?;
+    let refused = ClientConfig::new().set(name, &given.text).create_native_config().err()?;
     let why = match refused {
         KafkaError::ClientConfig(_, why, ..) => why,
         other => other.to_string(),
@@ -157,11 +145,7 @@ fn refused_by_client(name: &str, given: &Given) -> Option<Problem> {
         );
         return Some(Problem::new(&given.origin, what, remedy));
     }
-    let why = if is_secret(name) {
-        "its value is not accepted".into()
-    } else {
-        why
-    };
+    let why = if is_secret(name) { "its value is not accepted".into() } else { why };
     let remedy = if why.contains("not available at build time") || why.contains("OpenSSL") {
         "this binary was built without TLS; build it with `--features tls`"
     } else {
@@ -172,18 +156,12 @@ fn refused_by_client(name: &str, given: &Given) -> Option<Problem> {
 }
 
 fn under_protocol(protocol: ProtocolName, name: &str, given: &Given) -> Option<Problem> {
-    let broker_decides = matches!(
-        name,
-        "session.timeout.ms" | "heartbeat.interval.ms" | "group.protocol.type"
-    );
+    let broker_decides =
+        matches!(name, "session.timeout.ms" | "heartbeat.interval.ms" | "group.protocol.type");
     (protocol == ProtocolName::Consumer && broker_decides).then(|| {
         let what =
             format!("`{name}` contradicts the protocol `consumer`: the broker decides it there");
-        Problem::new(
-            &given.origin,
-            what,
-            "remove it, or use --protocol cooperative",
-        )
+        Problem::new(&given.origin, what, "remove it, or use --protocol cooperative")
     })
 }
 

@@ -21,23 +21,14 @@ impl GuardSettings {
     /// The defaults for a client whose `max.poll.interval.ms` is `max_poll`.
     pub fn for_max_poll(max_poll: u64) -> Self {
         let lease = max_poll.saturating_sub(max_poll / 10).max(1);
-        let config = Config {
-            lease,
-            ..Config::default()
-        };
-        Self {
-            config,
-            drain: Self::DRAIN.min(lease / 2),
-        }
+        let config = Config { lease, ..Config::default() };
+        Self { config, drain: Self::DRAIN.min(lease / 2) }
     }
 }
 
 impl Default for GuardSettings {
     fn default() -> Self {
-        Self {
-            config: Config::default(),
-            drain: Self::DRAIN,
-        }
+        Self { config: Config::default(), drain: Self::DRAIN }
     }
 }
 
@@ -111,75 +102,31 @@ macro_rules! row {
 
 /// Every setting of the guard that a user may change.
 pub(crate) const TABLE: &[GuardSetting] = &[
-    row!(
-        Count,
-        partitions,
-        "partitions that one member can own or remember"
-    ),
+    row!(Count, partitions, "partitions that one member can own or remember"),
     row!(Count, window, "records in flight, all partitions together"),
-    row!(
-        Count,
-        budget,
-        "records at or above the completion mark, per partition"
-    ),
+    row!(Count, budget, "records at or above the completion mark, per partition"),
     row!(Count, keys, "finished keys remembered"),
     GuardSetting {
         name: "key_policy",
         field: Field::Policy,
         help: "record without a usable key: required parks it, optional runs it without dedupe",
     },
-    row!(
-        Small,
-        attempts_max,
-        "attempts before a record is dead-lettered"
-    ),
-    row!(
-        Span,
-        backoff,
-        "delay before the second attempt; doubles with each"
-    ),
+    row!(Small, attempts_max, "attempts before a record is dead-lettered"),
+    row!(Span, backoff, "delay before the second attempt; doubles with each"),
     row!(Span, backoff_cap, "longest delay between attempts"),
-    row!(
-        Percent,
-        jitter,
-        "share of a delay that jitter may take away, in percent"
-    ),
-    row!(
-        Span,
-        lease,
-        "without a poll for so long all is lost (max.poll.interval.ms - 10 %)"
-    ),
+    row!(Percent, jitter, "share of a delay that jitter may take away, in percent"),
+    row!(Span, lease, "without a poll for so long all is lost (max.poll.interval.ms - 10 %)"),
     GuardSetting {
         name: "drain",
         field: Field::Span(|settings| &mut settings.drain),
         help: "time to finish a revoked partition's work; never above half the lease",
     },
-    row!(
-        Span,
-        commit_interval,
-        "time between commits of one partition"
-    ),
-    row!(
-        Count,
-        commit_count,
-        "finished records that make a commit due before its time"
-    ),
-    row!(
-        Span,
-        commit_timeout,
-        "a commit unanswered for so long is repeated"
-    ),
+    row!(Span, commit_interval, "time between commits of one partition"),
+    row!(Count, commit_count, "finished records that make a commit due before its time"),
+    row!(Span, commit_timeout, "a commit unanswered for so long is repeated"),
     row!(Span, commit_backoff, "delay before a commit is repeated"),
-    row!(
-        Span,
-        storm_window,
-        "sliding window in which rebalances are counted"
-    ),
-    row!(
-        Small,
-        storm_rising,
-        "so many rebalances in the window: rising"
-    ),
+    row!(Span, storm_window, "sliding window in which rebalances are counted"),
+    row!(Small, storm_rising, "so many rebalances in the window: rising"),
     row!(Small, storm_at, "so many: a storm"),
     row!(Small, storm_calm, "no more than so many: calm again"),
     GuardSetting {
@@ -187,11 +134,7 @@ pub(crate) const TABLE: &[GuardSetting] = &[
         field: Field::HoldInStorm,
         help: "hold records while in a storm",
     },
-    row!(
-        Count,
-        epoch,
-        "raised by the operator after a group was deleted"
-    ),
+    row!(Count, epoch, "raised by the operator after a group was deleted"),
 ];
 
 /// The table as help text, defaults included.
@@ -226,9 +169,7 @@ pub(crate) fn span(text: &str) -> Result<u64, String> {
         "m" => 60_000,
         _ => return Err(refused()),
     };
-    let value = number::<u64>(digits)
-        .map_err(|_| refused())?
-        .checked_mul(factor);
+    let value = number::<u64>(digits).map_err(|_| refused())?.checked_mul(factor);
     // A thousand years: far below the end of the guard's time, so that no deadline saturates.
     value
         .filter(|ms| *ms < 31_536_000_000_000)
@@ -296,15 +237,8 @@ mod tests {
         assert_eq!(TABLE.len(), PROMISED.len());
         for (row, (name, value)) in TABLE.iter().zip(PROMISED) {
             assert_eq!(row.name, *name);
-            assert_eq!(
-                row.show(&GuardSettings::default()).replace('"', ""),
-                *value,
-                "{name}"
-            );
-            assert!(
-                help.contains(&format!("  {name:<16}{value:<10}")),
-                "{name}: {help}"
-            );
+            assert_eq!(row.show(&GuardSettings::default()).replace('"', ""), *value, "{name}");
+            assert!(help.contains(&format!("  {name:<16}{value:<10}")), "{name}: {help}");
         }
     }
 
@@ -329,40 +263,16 @@ mod tests {
     #[test]
     fn spans_are_read_with_and_without_a_unit() {
         let read = ["250", "250ms", "20s", "20 s", "5m", "1_000"].map(span);
-        assert_eq!(
-            read,
-            [
-                Ok(250),
-                Ok(250),
-                Ok(20_000),
-                Ok(20_000),
-                Ok(300_000),
-                Ok(1_000)
-            ]
-        );
-        for bad in [
-            "",
-            "-1",
-            "1.5s",
-            "5h",
-            "s",
-            "99999999999999999999",
-            "9999999999999m",
-        ] {
+        assert_eq!(read, [Ok(250), Ok(250), Ok(20_000), Ok(20_000), Ok(300_000), Ok(1_000)]);
+        for bad in ["", "-1", "1.5s", "5h", "s", "99999999999999999999", "9999999999999m"] {
             assert!(span(bad).is_err(), "{bad:?}");
         }
     }
 
     #[test]
     fn numbers_outside_their_range_are_refused_with_the_range() {
-        assert_eq!(
-            number::<u16>("65536"),
-            Err("must be a whole number from 0 to 65535".into())
-        );
-        assert_eq!(
-            number::<u32>("-1"),
-            Err("must be a whole number from 0 to 4294967295".into())
-        );
+        assert_eq!(number::<u16>("65536"), Err("must be a whole number from 0 to 65535".into()));
+        assert_eq!(number::<u32>("-1"), Err("must be a whole number from 0 to 4294967295".into()));
         assert_eq!(number::<u64>("18446744073709551615"), Ok(u64::MAX));
     }
 }

@@ -27,10 +27,7 @@ impl Layers {
             Origin::Env(_) => 2,
             Origin::Flag(_) => 3,
         };
-        match values
-            .first()
-            .map(|first| rank(&first.origin).cmp(&rank(&given.origin)))
-        {
+        match values.first().map(|first| rank(&first.origin).cmp(&rank(&given.origin))) {
             Some(std::cmp::Ordering::Greater) => {}
             Some(std::cmp::Ordering::Less) => *values = vec![given],
             Some(std::cmp::Ordering::Equal) | None => values.push(given),
@@ -89,10 +86,7 @@ impl Layers {
 
     /// Reads a configuration file.
     pub fn give_file(&mut self, path: &Path, problems: &mut Vec<Problem>) {
-        let whole = Origin::File {
-            path: path.into(),
-            line: 0,
-        };
+        let whole = Origin::File { path: path.into(), line: 0 };
         match std::fs::read_to_string(path) {
             Ok(text) => self.give_text(path, &text, problems),
             Err(error) => problems.push(Problem::new(
@@ -108,22 +102,12 @@ impl Layers {
         let file = File { path, text };
         match DeTable::parse(text) {
             Ok(table) => table.get_ref().iter().for_each(|(name, value)| {
-                self.give_top(
-                    &file,
-                    name.get_ref(),
-                    name.span().start,
-                    value.get_ref(),
-                    problems,
-                )
+                self.give_top(&file, name.get_ref(), name.span().start, value.get_ref(), problems)
             }),
             Err(error) => {
                 let at = file.at(error.span().map_or(0, |span| span.start));
                 let what = format!("not valid TOML: {}", error.message().replace('\n', ", "));
-                problems.push(Problem::new(
-                    &at,
-                    what,
-                    "fix this line; texts need \"quotes\"",
-                ));
+                problems.push(Problem::new(&at, what, "fix this line; texts need \"quotes\""));
             }
         }
     }
@@ -222,10 +206,7 @@ impl File<'_> {
     fn at(&self, position: usize) -> Origin {
         let before = self.text.as_bytes().iter().take(position);
         let line = before.filter(|byte| **byte == b'\n').count() + 1;
-        Origin::File {
-            path: self.path.into(),
-            line,
-        }
+        Origin::File { path: self.path.into(), line }
     }
 }
 

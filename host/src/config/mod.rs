@@ -70,11 +70,7 @@ impl RunConfig {
     /// # Errors
     /// Everything that is wrong, at once.
     pub fn build(layers: &Layers, problems: Vec<Problem>) -> Result<Self, Problems> {
-        let mut reader = Reader {
-            layers,
-            problems,
-            given: BTreeMap::new(),
-        };
+        let mut reader = Reader { layers, problems, given: BTreeMap::new() };
         let client = ClientSettings::read(layers, &mut reader.problems);
         let config = reader.read(client);
         let mut problems = reader.problems;
@@ -82,11 +78,7 @@ impl RunConfig {
             problems = check::contradictions(&config);
         }
         config.client.check(config.protocol, &mut problems);
-        if problems.is_empty() {
-            Ok(config)
-        } else {
-            Err(Problems(problems))
-        }
+        if problems.is_empty() { Ok(config) } else { Err(Problems(problems)) }
     }
 
     /// The effective configuration as TOML, secrets masked.
@@ -96,10 +88,7 @@ impl RunConfig {
 
     /// Settings for the Kafka client as the user gave them, secrets included.
     pub fn client_settings(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.client
-            .0
-            .iter()
-            .map(|(name, given)| (name.as_str(), given.text.as_str()))
+        self.client.0.iter().map(|(name, given)| (name.as_str(), given.text.as_str()))
     }
 
     /// Whether the key is the default, which absorbs redelivery only.
@@ -111,21 +100,14 @@ impl RunConfig {
     pub(crate) fn origin(&self, name: &str) -> Origin {
         match name.strip_prefix("client.") {
             Some(name) => self.client.origin(name),
-            None => self
-                .given
-                .get(name)
-                .map_or(Origin::Default, |given| given.origin.clone()),
+            None => self.given.get(name).map_or(Origin::Default, |given| given.origin.clone()),
         }
     }
 
     /// The TOML of a setting outside the guard and the client, when it has a value.
     fn shown(&self, name: &str) -> Option<String> {
         if name == "topic" && self.topics.len() > 1 {
-            let topics: Vec<_> = self
-                .topics
-                .iter()
-                .map(|topic| print::quoted(topic))
-                .collect();
+            let topics: Vec<_> = self.topics.iter().map(|topic| print::quoted(topic)).collect();
             return Some(format!("[{}]", topics.join(", ")));
         }
         let text = self.given.get(name).map(|given| given.text.as_str());
@@ -186,11 +168,7 @@ impl Reader<'_> {
             [given] => given.clone(),
             [first, second, ..] => {
                 let (first, second) = (first.clone(), second.clone());
-                self.problem(
-                    &second.origin,
-                    format!("`{name}` is given twice"),
-                    "keep one",
-                );
+                self.problem(&second.origin, format!("`{name}` is given twice"), "keep one");
                 first
             }
         };
@@ -211,8 +189,7 @@ impl Reader<'_> {
     }
 
     fn text(&mut self, name: &str) -> String {
-        self.optional(name)
-            .unwrap_or_else(|| Setting::default_of(name).unwrap_or("").to_owned())
+        self.optional(name).unwrap_or_else(|| Setting::default_of(name).unwrap_or("").to_owned())
     }
 
     fn required(&mut self, name: &str, what: &str) -> String {
@@ -264,11 +241,7 @@ impl Reader<'_> {
         }
         if let Some(given) = given {
             let what = format!("`{name}` is `{}`", given.text);
-            self.problem(
-                &given.origin,
-                what,
-                format!("choose one of {}", words.join(", ")),
-            );
+            self.problem(&given.origin, what, format!("choose one of {}", words.join(", ")));
         }
         words.first().copied().unwrap_or("")
     }
@@ -323,10 +296,7 @@ impl Reader<'_> {
             let what = "plugin_sha256 is no SHA-256";
             self.problem(&sha256.origin, what, "give 64 hexadecimal digits");
         }
-        EngineName::File {
-            path: PathBuf::from(&file.text),
-            sha256: digits,
-        }
+        EngineName::File { path: PathBuf::from(&file.text), sha256: digits }
     }
 
     fn key(&mut self) -> KeyTemplate {
@@ -361,16 +331,9 @@ impl Reader<'_> {
     fn span(&mut self, name: &str) -> Duration {
         let given = self.given(name);
         let text = given.as_ref().map(|given| given.text.as_str());
-        match (
-            span(text.or_else(|| Setting::default_of(name)).unwrap_or("")),
-            given,
-        ) {
+        match (span(text.or_else(|| Setting::default_of(name)).unwrap_or("")), given) {
             (Ok(0), Some(given)) => {
-                self.problem(
-                    &given.origin,
-                    format!("`{name}` is 0"),
-                    "set it to at least 1ms",
-                );
+                self.problem(&given.origin, format!("`{name}` is 0"), "set it to at least 1ms");
                 Duration::ZERO
             }
             (Ok(ms), _) => Duration::from_millis(ms),
@@ -389,16 +352,11 @@ impl Reader<'_> {
     fn workers(&mut self) -> usize {
         let given = self.given("workers");
         let text = given.as_ref().map(|given| given.text.as_str());
-        let read = number::<u16>(
-            text.or_else(|| Setting::default_of("workers"))
-                .unwrap_or(""),
-        );
+        let read = number::<u16>(text.or_else(|| Setting::default_of("workers")).unwrap_or(""));
         match (read, given) {
             (Ok(workers @ 1..=1_024), _) => usize::from(workers),
             (_, given) => {
-                let at = given
-                    .as_ref()
-                    .map_or(Origin::Default, |given| given.origin.clone());
+                let at = given.as_ref().map_or(Origin::Default, |given| given.origin.clone());
                 let text = given.map_or_else(String::new, |given| given.text);
                 let what = format!("`workers` is `{text}`");
                 self.problem(&at, what, "set it to a whole number from 1 to 1024");
@@ -409,19 +367,11 @@ impl Reader<'_> {
 
     fn guard(&mut self, max_poll: u64) -> GuardSettings {
         let mut settings = GuardSettings::for_max_poll(max_poll);
-        if let Some(lease) = self
-            .layers
-            .all("guard.lease")
-            .first()
-            .and_then(|g| span(&g.text).ok())
+        if let Some(lease) = self.layers.all("guard.lease").first().and_then(|g| span(&g.text).ok())
         {
             settings.drain = GuardSettings::DRAIN.min(lease / 2);
         }
-        let names: Vec<String> = self
-            .layers
-            .under("guard.")
-            .map(|(name, _)| name.into())
-            .collect();
+        let names: Vec<String> = self.layers.under("guard.").map(|(name, _)| name.into()).collect();
         for name in names {
             let full = format!("guard.{name}");
             let (Some(given), Some(row)) = (self.given(&full), GuardSetting::named(&name)) else {
@@ -429,11 +379,7 @@ impl Reader<'_> {
             };
             if let Err(why) = row.set(&mut settings, &given.text) {
                 let what = format!("`{name}` is `{}`, but it {why}", given.text);
-                self.problem(
-                    &given.origin,
-                    what,
-                    "correct it, or remove it for the default",
-                );
+                self.problem(&given.origin, what, "correct it, or remove it for the default");
             }
         }
         settings

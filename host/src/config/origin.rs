@@ -46,10 +46,7 @@ pub struct Given {
 impl Given {
     /// `text`, given by `origin`.
     pub fn new(text: impl Into<String>, origin: Origin) -> Self {
-        Self {
-            text: text.into(),
-            origin,
-        }
+        Self { text: text.into(), origin }
     }
 }
 
@@ -68,11 +65,7 @@ pub struct Problem {
 impl Problem {
     /// `what` is wrong at `at`; do `remedy`.
     pub fn new(at: &Origin, what: impl Into<String>, remedy: impl Into<String>) -> Self {
-        Self {
-            at: at.clone(),
-            what: what.into(),
-            remedy: remedy.into(),
-        }
+        Self { at: at.clone(), what: what.into(), remedy: remedy.into() }
     }
 }
 
@@ -89,9 +82,7 @@ pub struct Problems(pub Vec<Problem>);
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "the settings cannot be used:")?;
-        self.0
-            .iter()
-            .try_for_each(|problem| writeln!(f, "  {problem}"))
+        self.0.iter().try_for_each(|problem| writeln!(f, "  {problem}"))
     }
 }
 
@@ -118,14 +109,8 @@ mod tests {
 
     #[test]
     fn a_problem_names_its_line_and_its_remedy() {
-        let at = Origin::File {
-            path: "guard.toml".into(),
-            line: 7,
-        };
+        let at = Origin::File { path: "guard.toml".into(), line: 7 };
         let problem = Problem::new(&at, "`workers` is 0", "set it to at least 1");
-        assert_eq!(
-            problem.to_string(),
-            "guard.toml:7: `workers` is 0\n    set it to at least 1"
-        );
+        assert_eq!(problem.to_string(), "guard.toml:7: `workers` is 0\n    set it to at least 1");
     }
 }

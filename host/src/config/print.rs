@@ -81,10 +81,7 @@ mod tests {
 
     #[test]
     fn the_user_part_of_a_url_is_masked() {
-        assert_eq!(
-            without_user("http://u:p@h:1/x@y"),
-            "http://********@h:1/x@y"
-        );
+        assert_eq!(without_user("http://u:p@h:1/x@y"), "http://********@h:1/x@y");
         assert_eq!(without_user("http://h:1/x@y"), "http://h:1/x@y");
     }
 

@@ -12,25 +12,17 @@ pub(crate) struct Setting {
 impl Setting {
     /// The setting that the file calls `name`.
     pub(crate) fn in_file(name: &str) -> Option<&'static Self> {
-        SETTINGS
-            .iter()
-            .find(|setting| setting.name == name)
+        SETTINGS.iter().find(|setting| setting.name == name)
     }
 
     /// Its default.
     pub(crate) fn default_of(name: &str) -> Option<&'static str> {
-        SETTINGS
-            .iter()
-            .find(|setting| setting.name == name)?
-            .default
+        SETTINGS.iter().find(|setting| setting.name == name)?.default
     }
 }
 
 const fn setting(name: &'static str, default: Option<&'static str>) -> Setting {
-    Setting {
-        name,
-        default,
-    }
+    Setting { name, default }
 }
 
 /// The names, in the order in which the effective configuration is printed.
@@ -57,10 +49,7 @@ pub(crate) const SETTINGS: &[Setting] = &[
 
 /// How the group hands partitions over.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[allow(
-    clippy::exhaustive_enums,
-    reason = "the three protocols that Kafka has"
-)]
+#[allow(clippy::exhaustive_enums, reason = "the three protocols that Kafka has")]
 pub enum ProtocolName {
     /// Classic, everything is revoked in each rebalance.
     Eager,

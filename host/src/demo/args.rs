@@ -56,3 +56,13 @@ pub struct MemberArgs {
     #[arg(long, value_enum)]
     pub engine: Option<DemoEngine>,
 }
+
+impl DemoEngine {
+    /// The word of the flag.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Plugin => "plugin",
+        }
+    }
+}
