@@ -57,11 +57,7 @@ impl Logic<'_> {
             return Verdict::Hold(Hold::Owed(offset_of(owed)));
         }
         if self.entry(slot).start == Start::Unknown {
-            let offered = Offered {
-                slot,
-                offset,
-                standing: Standing::New,
-            };
+            let offered = Offered { slot, offset, standing: Standing::New };
             return self.hold(offered, Hold::ResumeUnknown, None);
         }
         let fixes_resume = self.entry(slot).settled == NO_OFFSET;
@@ -84,11 +80,7 @@ impl Logic<'_> {
     }
 
     fn admit_owned(&mut self, slot: u32, offset: u64, record: &Record<'_>) -> Verdict {
-        let offered = Offered {
-            slot,
-            offset,
-            standing: self.standing(slot, offset),
-        };
+        let offered = Offered { slot, offset, standing: self.standing(slot, offset) };
         let key = Key::of(record, &self.state.config);
         if let Some(key) = &key {
             match self.known(key) {
@@ -145,11 +137,7 @@ impl Logic<'_> {
 
     /// A record whose key is known already. `first` is the copy in flight, `None` when finished.
     fn skip(&mut self, offered: Offered, first: Option<u32>) -> Verdict {
-        let Offered {
-            slot,
-            offset,
-            standing,
-        } = offered;
+        let Offered { slot, offset, standing } = offered;
         let enters = standing != Standing::Old;
         if let Some(place) = first.filter(|_| enters) {
             let first = self.flight(place);
@@ -187,11 +175,7 @@ impl Logic<'_> {
     fn regression(&mut self, slot: u32, offset: u64) -> Verdict {
         let entry = self.entry(slot);
         let before = entry.resume.saturating_sub(1);
-        let last = if entry.last_admitted == NO_OFFSET {
-            before
-        } else {
-            entry.last_admitted
-        };
+        let last = if entry.last_admitted == NO_OFFSET { before } else { entry.last_admitted };
         let seen = if offset < entry.resume {
             Seen::BelowResume
         } else if self.running_mark(slot).is_some_and(|mark| offset < mark) {
@@ -206,10 +190,7 @@ impl Logic<'_> {
         if switched_off!(self, P6) {
             self.entry_mut(slot).last_admitted = last.saturating_add(1);
         }
-        Verdict::Refuse(Refuse::OffsetRegression {
-            last: offset_of(last),
-            seen,
-        })
+        Verdict::Refuse(Refuse::OffsetRegression { last: offset_of(last), seen })
     }
 
     fn no_room(&self, offered: Offered) -> Option<Hold> {
@@ -230,30 +211,17 @@ impl Logic<'_> {
 
     /// Holds the record: nothing above it is admitted until it was offered again.
     fn hold(&mut self, offered: Offered, why: Hold, busy: Option<BusyKey>) -> Verdict {
-        let Offered {
-            slot,
-            offset,
-            standing,
-        } = offered;
+        let Offered { slot, offset, standing } = offered;
         let readmission = matches!(standing, Standing::Abandoned(_));
         match self.entry(slot).debt {
             Some(debt) if offset < debt.offset && !readmission => {
                 // Two debts cannot be remembered; what is refused stays the host's.
                 let last = offset_of(debt.offset);
-                return Verdict::Refuse(Refuse::OffsetRegression {
-                    last,
-                    seen: Seen::Never,
-                });
+                return Verdict::Refuse(Refuse::OffsetRegression { last, seen: Seen::Never });
             }
             Some(debt) if offset < debt.offset => {}
             _ if switched_off!(self, P7) => {}
-            _ => {
-                self.entry_mut(slot).debt = Some(Debt {
-                    offset,
-                    busy,
-                    readmission,
-                })
-            }
+            _ => self.entry_mut(slot).debt = Some(Debt { offset, busy, readmission }),
         }
         self.state.attend();
         Verdict::Hold(why)
@@ -276,11 +244,7 @@ impl Logic<'_> {
     }
 
     fn take(&mut self, offered: Offered, record: &Record<'_>, key: Option<Key>) -> Verdict {
-        let Offered {
-            slot,
-            offset,
-            standing,
-        } = offered;
+        let Offered { slot, offset, standing } = offered;
         let number = match standing {
             Standing::Abandoned(number) => {
                 self.reopen_place(slot, number);
@@ -307,11 +271,7 @@ impl Logic<'_> {
             flight.keyed = true;
         }
         self.reserve_key(place);
-        let kind = if reason.is_some() {
-            TicketKind::DeadLetter
-        } else {
-            TicketKind::Run
-        };
+        let kind = if reason.is_some() { TicketKind::DeadLetter } else { TicketKind::Run };
         let ticket = self.hand_out(place, kind);
         let flight = self.flight_mut(place);
         flight.admitted = ticket.sequence;
@@ -330,15 +290,7 @@ impl Logic<'_> {
         entry.record_seen = true;
         if first && offset > resume {
             let (from, to) = (offset_of(resume), offset_of(offset));
-            self.report(
-                slot,
-                ReportKind::Gap,
-                Output::Gap {
-                    partition,
-                    from,
-                    to,
-                },
-            );
+            self.report(slot, ReportKind::Gap, Output::Gap { partition, from, to });
         }
     }
 

@@ -4,6 +4,7 @@ use crate::flight::Status;
 use crate::logic::{Logic, switched_off};
 use crate::partition::Phase;
 use crate::retry;
+use crate::state::NO_SLOT;
 use crate::{Answered, Ended, Outcome, Reason, Tick, Ticket};
 
 impl Logic<'_> {
@@ -33,13 +34,14 @@ impl Logic<'_> {
 
     fn stale_answer(&mut self, ticket: Ticket) -> Answered {
         self.state.counters.stale_answers = self.state.counters.stale_answers.saturating_add(1);
-        let flight = self.parts.flights.get(ticket.place as usize);
-        let slot = flight
-            .map(|flight| flight.slot)
-            .filter(|slot| *slot < self.state.partitions_touched);
-        if let Some(slot) = slot {
-            let counters = &mut self.entry_mut(slot).counters;
-            counters.stale = counters.stale.saturating_add(1);
+        let mut slot = self.state.owned.head;
+        while slot != NO_SLOT {
+            let entry = self.entry_mut(slot);
+            if entry.assignment == ticket.assignment.value() {
+                entry.counters.stale = entry.counters.stale.saturating_add(1);
+                break;
+            }
+            slot = entry.next;
         }
         Answered::Stale
     }
@@ -91,24 +93,14 @@ impl Logic<'_> {
         let due = if permanent || spent {
             self.state.now
         } else {
-            self.state
-                .now
-                .after(retry::delay(&self.state.config, made, flight.sequence))
+            self.state.now.after(retry::delay(&self.state.config, made, flight.sequence))
         };
         let flight = self.flight_mut(place);
         flight.attempts = made;
-        flight.reason = if permanent {
-            Reason::Permanent
-        } else {
-            Reason::AttemptsSpent
-        };
+        flight.reason = if permanent { Reason::Permanent } else { Reason::AttemptsSpent };
         self.wait(
             place,
-            if permanent || spent {
-                Status::AwaitsDeadLetter
-            } else {
-                Status::BackOff
-            },
+            if permanent || spent { Status::AwaitsDeadLetter } else { Status::BackOff },
             due,
         );
     }

@@ -17,9 +17,7 @@ impl Logic<'_> {
     ) -> Result<Reply, InputError> {
         self.pass_time(now);
         self.check_assign(partitions)?;
-        let generation = generation
-            .and_then(|number| u32::try_from(number).ok())
-            .unwrap_or(0);
+        let generation = generation.and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
         if self.state.owned_count == 0 && !partitions.is_empty() {
             self.state.lease_start = self.state.now;
         }
@@ -35,8 +33,7 @@ impl Logic<'_> {
             self.finish_assign(*partition);
         }
         if self.state.owned_count > 0 {
-            self.state
-                .wake_at(self.state.lease_start.after(self.state.config.lease));
+            self.state.wake_at(self.state.lease_start.after(self.state.config.lease));
         }
         self.storm_counts_assign(generation, !partitions.is_empty());
         self.state_storm();
@@ -163,11 +160,7 @@ impl Logic<'_> {
         entry.start = start;
         entry.resume = offset;
         entry.settled = offset;
-        let held_by_group = if start == Start::Committed {
-            offset
-        } else {
-            NO_OFFSET
-        };
+        let held_by_group = if start == Start::Committed { offset } else { NO_OFFSET };
         entry.offered = held_by_group;
         entry.confirmed = held_by_group;
     }
@@ -189,15 +182,7 @@ impl Logic<'_> {
         let (partition, from, to) = (entry.partition, entry.ever_confirmed, entry.resume);
         if from != NO_OFFSET && to < from {
             let (from, to) = (offset_of(from), offset_of(to));
-            self.report(
-                slot,
-                ReportKind::StepBack,
-                Output::StepBack {
-                    partition,
-                    from,
-                    to,
-                },
-            );
+            self.report(slot, ReportKind::StepBack, Output::StepBack { partition, from, to });
         }
     }
 
@@ -238,9 +223,7 @@ impl Logic<'_> {
         offset: Offset,
     ) -> Result<Reply, InputError> {
         self.pass_time(now);
-        let active = self
-            .find(partition)
-            .filter(|slot| self.entry(*slot).phase == Phase::Active);
+        let active = self.find(partition).filter(|slot| self.entry(*slot).phase == Phase::Active);
         let Some(slot) = active else {
             return Err(InputError::NotActive(partition));
         };
@@ -248,9 +231,7 @@ impl Logic<'_> {
             return Err(InputError::ResumeUnknown(partition));
         };
         if offset.value() > mark {
-            return Err(InputError::AboveMark {
-                mark: offset_of(mark),
-            });
+            return Err(InputError::AboveMark { mark: offset_of(mark) });
         }
         if self.state.next_assignment == u64::MAX {
             return Err(InputError::AssignmentsSpent);
@@ -262,11 +243,7 @@ impl Logic<'_> {
         self.open(slot, group);
         self.start_at(
             slot,
-            if group_empty {
-                Resume::Empty(Some(offset))
-            } else {
-                Resume::At(offset)
-            },
+            if group_empty { Resume::Empty(Some(offset)) } else { Resume::At(offset) },
         );
         self.schedule_commit(slot);
         Ok(Reply::Done)

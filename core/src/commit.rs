@@ -53,11 +53,7 @@ impl Logic<'_> {
         if entry.finished_since_offer >= self.state.config.commit_count {
             return Some(self.state.now);
         }
-        Some(
-            entry
-                .last_offer_tick
-                .after(self.state.config.commit_interval),
-        )
+        Some(entry.last_offer_tick.after(self.state.config.commit_interval))
     }
 
     /// Remembers when the partition's next offer is due.
@@ -71,10 +67,7 @@ impl Logic<'_> {
 
     /// Offers the mark.
     pub(crate) fn offer(&mut self, slot: u32) -> Offset {
-        let value = self
-            .take_reoffer(slot)
-            .or_else(|| self.mark(slot))
-            .unwrap_or(0);
+        let value = self.take_reoffer(slot).or_else(|| self.mark(slot)).unwrap_or(0);
         let now = self.state.now;
         let due = now.after(self.state.config.commit_timeout);
         let entry = self.entry_mut(slot);
@@ -202,11 +195,7 @@ impl Logic<'_> {
             return;
         }
         let now = self.state.now;
-        let again = if first {
-            now
-        } else {
-            now.after(self.state.config.commit_timeout)
-        };
+        let again = if first { now } else { now.after(self.state.config.commit_timeout) };
         self.offer_again_at(slot, again);
     }
 
@@ -249,11 +238,7 @@ impl Logic<'_> {
     }
 
     #[cfg(not(feature = "mutants"))]
-    #[allow(
-        clippy::unused_self,
-        clippy::needless_pass_by_ref_mut,
-        reason = "a mutant's hook"
-    )]
+    #[allow(clippy::unused_self, clippy::needless_pass_by_ref_mut, reason = "a mutant's hook")]
     const fn take_reoffer(&mut self, _slot: u32) -> Option<u64> {
         None
     }
@@ -267,21 +252,13 @@ impl Logic<'_> {
     }
 
     #[cfg(not(feature = "mutants"))]
-    #[allow(
-        clippy::unused_self,
-        clippy::needless_pass_by_ref_mut,
-        reason = "a mutant's hook"
-    )]
+    #[allow(clippy::unused_self, clippy::needless_pass_by_ref_mut, reason = "a mutant's hook")]
     const fn reoffer_stale(&mut self, _slot: u32, _offset: u64) {}
 }
 
 /// The higher of two offsets, where `NO_OFFSET` stands for none.
 fn highest(known: u64, offset: u64) -> u64 {
-    if known == NO_OFFSET {
-        offset
-    } else {
-        known.max(offset)
-    }
+    if known == NO_OFFSET { offset } else { known.max(offset) }
 }
 
 impl PartitionEntry {

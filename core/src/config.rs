@@ -4,10 +4,7 @@ use core::fmt;
 
 /// What becomes of a record without a usable key (none, blank, or above the length limit).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-#[allow(
-    clippy::exhaustive_enums,
-    reason = "a setting with two values; a new one is breaking"
-)]
+#[allow(clippy::exhaustive_enums, reason = "a setting with two values; a new one is breaking")]
 pub enum KeyPolicy {
     /// It goes to the dead-letter topic.
     #[default]
@@ -18,10 +15,7 @@ pub enum KeyPolicy {
 
 /// The settings of a guard. Spans are in ticks (ms in the gateway).
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(
-    clippy::exhaustive_structs,
-    reason = "hosts build it with `..Config::default()`"
-)]
+#[allow(clippy::exhaustive_structs, reason = "hosts build it with `..Config::default()`")]
 pub struct Config {
     /// Places in the partition table, those remembered after a hand-over included.
     pub partitions: u32,
@@ -205,11 +199,7 @@ impl fmt::Display for ConfigError {
             Self::StormOrder => {
                 f.write_str("`storm_calm` < `storm_rising` <= `storm_at` must hold")
             }
-            Self::MemoryTooSmall {
-                part,
-                needed,
-                available,
-            } => {
+            Self::MemoryTooSmall { part, needed, available } => {
                 write!(
                     f,
                     "the memory has {available} places for {part}, the settings ask for {needed}"

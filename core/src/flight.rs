@@ -30,6 +30,8 @@ pub struct Flight {
     pub(crate) reason: Reason,
     pub(crate) keyed: bool,
     pub(crate) attempts: u16,
+    /// The attempt that the last ticket names.
+    pub(crate) handed: u16,
     pub(crate) refusals: u16,
     pub(crate) slot: u32,
     pub(crate) prev: u32,
@@ -54,6 +56,7 @@ impl Flight {
         reason: Reason::AttemptsSpent,
         keyed: false,
         attempts: 0,
+        handed: 0,
         refusals: 0,
         slot: NO_SLOT,
         prev: NO_SLOT,
@@ -83,6 +86,7 @@ pub(crate) fn is_live(view: View<'_>, ticket: Ticket) -> bool {
     flight.in_hands()
         && flight.sequence == ticket.sequence
         && flight.kind == ticket.kind
+        && flight.handed == ticket.attempt
         && entry.assignment == ticket.assignment.value()
 }
 
@@ -107,6 +111,7 @@ impl Logic<'_> {
             return None;
         }
         let last = flight.sequence == ticket.sequence
+            && flight.handed == ticket.attempt
             && self.entry(flight.slot).assignment == ticket.assignment.value();
         (last || switched_off!(self, P8)).then_some(ticket.place)
     }
@@ -123,11 +128,7 @@ impl Logic<'_> {
             place
         };
         let tail = self.entry(slot).flights.tail;
-        *self.flight_mut(place) = Flight {
-            slot,
-            prev: tail,
-            ..Flight::EMPTY
-        };
+        *self.flight_mut(place) = Flight { slot, prev: tail, ..Flight::EMPTY };
         if tail == NO_SLOT {
             self.entry_mut(slot).flights.head = place;
         } else {
@@ -155,10 +156,7 @@ impl Logic<'_> {
             let entry = self.entry_mut(flight.slot);
             entry.in_hands = entry.in_hands.saturating_sub(1);
         }
-        *self.flight_mut(place) = Flight {
-            next: self.state.free_flights,
-            ..Flight::EMPTY
-        };
+        *self.flight_mut(place) = Flight { next: self.state.free_flights, ..Flight::EMPTY };
         self.state.free_flights = place;
         self.state.in_flight = self.state.in_flight.saturating_sub(1);
         self.room_made();
@@ -175,17 +173,12 @@ impl Logic<'_> {
         };
         flight.kind = kind;
         flight.sequence = sequence;
+        flight.handed = flight.attempts;
         let (slot, attempt) = (flight.slot, flight.attempts);
         let entry = self.entry_mut(slot);
         entry.in_hands = entry.in_hands.saturating_add(1);
         let assignment = entry.assignment;
-        Ticket {
-            place,
-            assignment: assignment_of(assignment),
-            sequence,
-            attempt,
-            kind,
-        }
+        Ticket { place, assignment: assignment_of(assignment), sequence, attempt, kind }
     }
 
     /// A place in flight became free: paused partitions may go on.

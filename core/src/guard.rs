@@ -52,10 +52,7 @@ impl<M: Memory> Guard<M> {
         let mut parts = memory.parts();
         Layout::of(&config).check(&parts)?;
         parts.clear();
-        Ok(Self {
-            memory,
-            state: State::new(config),
-        })
+        Ok(Self { memory, state: State::new(config) })
     }
 
     /// A guard that breaks one rule on purpose, to prove that the tests see it.
@@ -71,10 +68,7 @@ impl<M: Memory> Guard<M> {
     }
 
     fn logic(&mut self) -> Logic<'_> {
-        Logic {
-            state: &mut self.state,
-            parts: self.memory.parts(),
-        }
+        Logic { state: &mut self.state, parts: self.memory.parts() }
     }
 
     /// Tells the guard anything. The typed calls below are sugar over it.
@@ -122,13 +116,7 @@ impl<M: Memory> Guard<M> {
         generation: Option<i32>,
         partitions: &[(Partition, Resume)],
     ) -> Result<Reply, InputError> {
-        self.handle(
-            now,
-            Input::Assign {
-                generation,
-                partitions,
-            },
-        )
+        self.handle(now, Input::Assign { generation, partitions })
     }
 
     /// [`Input::Position`].
@@ -142,14 +130,7 @@ impl<M: Memory> Guard<M> {
         assignment: Assignment,
         resume: Resume,
     ) -> Result<Reply, InputError> {
-        self.handle(
-            now,
-            Input::Position {
-                partition,
-                assignment,
-                resume,
-            },
-        )
+        self.handle(now, Input::Position { partition, assignment, resume })
     }
 
     /// [`Input::Revoke`]. Never fails: partitions that are not owned are ignored.
@@ -184,8 +165,7 @@ impl<M: Memory> Guard<M> {
         offset: Offset,
         answer: CommitAnswer,
     ) -> Reply {
-        self.logic()
-            .commit_answered_at(now, partition, assignment, offset, answer)
+        self.logic().commit_answered_at(now, partition, assignment, offset, answer)
     }
 
     /// [`Input::Polled`]: the host polled its client, which renews the lease.

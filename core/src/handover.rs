@@ -120,11 +120,7 @@ impl Logic<'_> {
         match self.entry(slot).phase {
             Phase::Unowned => {}
             Phase::Active | Phase::Draining => {
-                let ended = if switched_off!(self, P4) {
-                    Ended::Drained
-                } else {
-                    Ended::Lost
-                };
+                let ended = if switched_off!(self, P4) { Ended::Drained } else { Ended::Lost };
                 self.seal(slot, ended);
             }
             Phase::Committing => self.end_committing(slot, false),
@@ -172,13 +168,7 @@ impl Logic<'_> {
             self.count_fruit(slot);
         }
         let mark = mark.map(offset_of);
-        let sealed = Sealed {
-            partition,
-            assignment,
-            ended,
-            mark,
-            left,
-        };
+        let sealed = Sealed { partition, assignment, ended, mark, left };
         self.report(slot, ReportKind::Sealed, Output::Sealed(sealed));
     }
 
@@ -232,9 +222,6 @@ impl Logic<'_> {
     pub(crate) fn token(&self, slot: u32) -> Token {
         let entry = self.entry(slot);
         let assignment = crate::flight::assignment_of(entry.assignment);
-        Token {
-            group: entry.group,
-            assignment,
-        }
+        Token { group: entry.group, assignment }
     }
 }

@@ -45,11 +45,7 @@ pub(crate) fn remove(index: &mut [u32], hash: u64, value: u32, hash_of: impl Fn(
     let mut place = hole;
     for _ in 0..len {
         place = next(place, len);
-        let Some(moved) = index
-            .get(place)
-            .copied()
-            .and_then(|found| found.checked_sub(1))
-        else {
+        let Some(moved) = index.get(place).copied().and_then(|found| found.checked_sub(1)) else {
             break;
         };
         let from_home = distance(home(hash_of(moved), len), place, len);
@@ -68,10 +64,7 @@ fn set(index: &mut [u32], place: usize, value: u32) {
 }
 
 /// Maps a hash onto `0..len` by its high bits.
-#[allow(
-    clippy::cast_possible_truncation,
-    reason = "the product's high half is below len"
-)]
+#[allow(clippy::cast_possible_truncation, reason = "the product's high half is below len")]
 fn home(hash: u64, len: usize) -> usize {
     (u128::from(hash).wrapping_mul(len as u128) >> 64) as usize
 }
@@ -82,11 +75,7 @@ const fn next(place: usize, len: usize) -> usize {
 }
 
 const fn distance(from: usize, to: usize, len: usize) -> usize {
-    if to >= from {
-        to.saturating_sub(from)
-    } else {
-        len.saturating_sub(from).saturating_add(to)
-    }
+    if to >= from { to.saturating_sub(from) } else { len.saturating_sub(from).saturating_add(to) }
 }
 
 /// Mixes a number into a hash (the finaliser of splitmix64).
@@ -118,11 +107,7 @@ mod tests {
             }
             for probe in 0..8 {
                 let found = find(&index, hash_of(probe), |value| value == probe).is_some();
-                assert_eq!(
-                    found,
-                    model.contains_key(&probe),
-                    "step {step}, value {probe}"
-                );
+                assert_eq!(found, model.contains_key(&probe), "step {step}, value {probe}");
             }
         }
     }

@@ -26,22 +26,13 @@ impl<'a> Record<'a> {
 
     /// A record with key `key`, no attempts before, namespace 0.
     pub const fn new(partition: Partition, offset: Offset, key: Option<&'a [u8]>) -> Self {
-        Self {
-            partition,
-            offset,
-            key,
-            attempts: 0,
-            namespace: 0,
-        }
+        Self { partition, offset, key, attempts: 0, namespace: 0 }
     }
 }
 
 /// Where reading resumes after an assign.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(
-    clippy::exhaustive_enums,
-    reason = "a host states one of these; a new one is breaking"
-)]
+#[allow(clippy::exhaustive_enums, reason = "a host states one of these; a new one is breaking")]
 pub enum Resume {
     /// The group's committed offset: the next record to read.
     Committed(Offset),
@@ -57,10 +48,7 @@ pub enum Resume {
 
 /// What an ownership loss covers.
 #[derive(Clone, Copy, Debug)]
-#[allow(
-    clippy::exhaustive_enums,
-    reason = "a host states one of these; a new one is breaking"
-)]
+#[allow(clippy::exhaustive_enums, reason = "a host states one of these; a new one is breaking")]
 pub enum Scope<'a> {
     /// These partitions; ones that are not owned are ignored.
     Some(&'a [Partition]),
@@ -73,10 +61,7 @@ pub enum Scope<'a> {
 
 /// What became of a ticket.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(
-    clippy::exhaustive_enums,
-    reason = "a host states one of these; a new one is breaking"
-)]
+#[allow(clippy::exhaustive_enums, reason = "a host states one of these; a new one is breaking")]
 pub enum Outcome {
     /// The side effect took place. Answers a run ticket.
     Completed,
@@ -94,10 +79,7 @@ pub enum Outcome {
 
 /// The group coordinator's answer to a commit, as classified by the host.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(
-    clippy::exhaustive_enums,
-    reason = "a host states one of these; a new one is breaking"
-)]
+#[allow(clippy::exhaustive_enums, reason = "a host states one of these; a new one is breaking")]
 pub enum CommitAnswer {
     /// The group holds the offset now.
     Stored,
@@ -113,10 +95,7 @@ pub enum CommitAnswer {
 
 /// Everything a host can tell the guard.
 #[derive(Clone, Copy, Debug)]
-#[allow(
-    clippy::exhaustive_enums,
-    reason = "boundaries encode every input; a new one is breaking"
-)]
+#[allow(clippy::exhaustive_enums, reason = "boundaries encode every input; a new one is breaking")]
 pub enum Input<'a> {
     /// Partitions were added to what this member owns. Applies whole or not at all.
     Assign {

@@ -16,10 +16,9 @@ pub enum OffsetError {
 impl fmt::Display for OffsetError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Negative(value) => write!(
-                f,
-                "{value} is no offset: negative numbers are logical values"
-            ),
+            Self::Negative(value) => {
+                write!(f, "{value} is no offset: negative numbers are logical values")
+            }
             Self::TooLarge(value) => write!(f, "{value} is no offset: above 2^63 - 1"),
         }
     }
@@ -48,11 +47,7 @@ impl Offset {
     /// # Errors
     /// [`OffsetError::TooLarge`] above 2^63 - 1.
     pub const fn new(value: u64) -> Result<Self, OffsetError> {
-        if value > Self::MAX.0 {
-            Err(OffsetError::TooLarge(value))
-        } else {
-            Ok(Self(value))
-        }
+        if value > Self::MAX.0 { Err(OffsetError::TooLarge(value)) } else { Ok(Self(value)) }
     }
 
     /// The number.
@@ -61,10 +56,7 @@ impl Offset {
     }
 
     /// The number as Kafka writes it. Lossless: an offset is at most 2^63 - 1.
-    #[allow(
-        clippy::cast_possible_wrap,
-        reason = "at most i64::MAX by construction"
-    )]
+    #[allow(clippy::cast_possible_wrap, reason = "at most i64::MAX by construction")]
     pub const fn as_i64(self) -> i64 {
         self.0 as i64
     }
@@ -72,11 +64,7 @@ impl Offset {
     /// The next offset, saturating at [`Offset::MAX`].
     #[must_use]
     pub const fn next(self) -> Self {
-        if self.0 >= Self::MAX.0 {
-            Self::MAX
-        } else {
-            Self(self.0.saturating_add(1))
-        }
+        if self.0 >= Self::MAX.0 { Self::MAX } else { Self(self.0.saturating_add(1)) }
     }
 }
 
@@ -84,9 +72,7 @@ impl TryFrom<i64> for Offset {
     type Error = OffsetError;
 
     fn try_from(value: i64) -> Result<Self, OffsetError> {
-        u64::try_from(value)
-            .map(Self)
-            .map_err(|_| OffsetError::Negative(value))
+        u64::try_from(value).map(Self).map_err(|_| OffsetError::Negative(value))
     }
 }
 

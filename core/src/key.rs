@@ -20,13 +20,8 @@ pub(crate) struct Key {
 }
 
 impl Key {
-    pub(crate) const EMPTY: Self = Self {
-        hash: 0,
-        namespace: 0,
-        hashed: false,
-        len: 0,
-        bytes: [0; STORED_MAX],
-    };
+    pub(crate) const EMPTY: Self =
+        Self { hash: 0, namespace: 0, hashed: false, len: 0, bytes: [0; STORED_MAX] };
 
     /// The record's key, or `None` when it has no usable one: none, blank, or too long.
     pub(crate) fn of(record: &Record<'_>, config: &Config) -> Option<Self> {
@@ -35,10 +30,7 @@ impl Key {
             return None;
         }
         let [k0, k1] = config.hash_key;
-        let mut made = Self {
-            namespace: record.namespace,
-            ..Self::EMPTY
-        };
+        let mut made = Self { namespace: record.namespace, ..Self::EMPTY };
         if let Some(stored) = made.bytes.get_mut(..key.len()) {
             stored.copy_from_slice(key);
             made.len = u8::try_from(key.len()).unwrap_or(0);

@@ -55,19 +55,11 @@ impl Logic<'_> {
     /// Applies any input.
     pub(crate) fn handle(&mut self, now: Tick, input: Input<'_>) -> Result<Reply, InputError> {
         let result = match input {
-            Input::Assign {
-                generation,
-                partitions,
-            } => self.assign_at(now, generation, partitions),
-            Input::Position {
-                partition,
-                assignment,
-                resume,
-            } => self.position_at(now, partition, assignment, resume),
-            Input::Revoke {
-                partitions,
-                deadline,
-            } => {
+            Input::Assign { generation, partitions } => self.assign_at(now, generation, partitions),
+            Input::Position { partition, assignment, resume } => {
+                self.position_at(now, partition, assignment, resume)
+            }
+            Input::Revoke { partitions, deadline } => {
                 self.revoke_at(now, partitions, deadline);
                 Ok(Reply::Done)
             }
@@ -76,15 +68,10 @@ impl Logic<'_> {
                 Ok(Reply::Done)
             }
             Input::Rewind { partition, offset } => self.rewind_at(now, partition, offset),
-            Input::GroupOffset {
-                partition,
-                assignment,
-                offset,
-            } => Ok(self.group_offset_at(now, partition, assignment, offset)),
-            Input::EndOfPartition {
-                partition,
-                assignment,
-            } => {
+            Input::GroupOffset { partition, assignment, offset } => {
+                Ok(self.group_offset_at(now, partition, assignment, offset))
+            }
+            Input::EndOfPartition { partition, assignment } => {
                 self.pass_time(now);
                 Ok(self.end_of_partition(partition, assignment))
             }
@@ -92,12 +79,9 @@ impl Logic<'_> {
             Input::Answer { ticket, outcome } => {
                 Ok(Reply::Answered(self.answer_at(now, ticket, outcome)))
             }
-            Input::CommitAnswered {
-                partition,
-                assignment,
-                offset,
-                answer,
-            } => Ok(self.commit_answered_at(now, partition, assignment, offset, answer)),
+            Input::CommitAnswered { partition, assignment, offset, answer } => {
+                Ok(self.commit_answered_at(now, partition, assignment, offset, answer))
+            }
             Input::Polled => {
                 self.polled_at(now);
                 Ok(Reply::Done)

@@ -122,41 +122,17 @@ impl Layout {
     pub(crate) fn check(&self, parts: &Parts<'_>) -> Result<(), ConfigError> {
         let pairs = [
             ("partitions", self.partitions, parts.partitions.len()),
-            (
-                "the partition index",
-                self.partition_index,
-                parts.partition_index.len(),
-            ),
+            ("the partition index", self.partition_index, parts.partition_index.len()),
             ("records in flight", self.flights, parts.flights.len()),
-            (
-                "the index of reserved keys",
-                self.reserved_index,
-                parts.reserved_index.len(),
-            ),
-            (
-                "finished keys",
-                self.finished_keys,
-                parts.finished_keys.len(),
-            ),
-            (
-                "the index of finished keys",
-                self.finished_index,
-                parts.finished_index.len(),
-            ),
-            (
-                "records at or above the mark",
-                self.places,
-                parts.places.len(),
-            ),
+            ("the index of reserved keys", self.reserved_index, parts.reserved_index.len()),
+            ("finished keys", self.finished_keys, parts.finished_keys.len()),
+            ("the index of finished keys", self.finished_index, parts.finished_index.len()),
+            ("records at or above the mark", self.places, parts.places.len()),
             ("reports", self.reports, parts.reports.len()),
         ];
         for (part, needed, available) in pairs {
             if needed > available {
-                return Err(ConfigError::MemoryTooSmall {
-                    part,
-                    needed,
-                    available,
-                });
+                return Err(ConfigError::MemoryTooSmall { part, needed, available });
             }
         }
         Ok(())

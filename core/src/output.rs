@@ -85,10 +85,7 @@ pub enum Output {
 
 /// Why a record goes to the dead-letter topic.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(
-    clippy::exhaustive_enums,
-    reason = "written into a header; a new one is breaking"
-)]
+#[allow(clippy::exhaustive_enums, reason = "written into a header; a new one is breaking")]
 pub enum Reason {
     /// As many attempts as allowed were made.
     AttemptsSpent,
@@ -100,10 +97,7 @@ pub enum Reason {
 
 /// How an assignment ended.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(
-    clippy::exhaustive_enums,
-    reason = "a host must handle every end; a new one is breaking"
-)]
+#[allow(clippy::exhaustive_enums, reason = "a host must handle every end; a new one is breaking")]
 pub enum Ended {
     /// Revoked, and nothing was in anybody's hands any more.
     Drained,
@@ -119,10 +113,7 @@ pub enum Ended {
 
 /// The report of one ended assignment.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(
-    clippy::exhaustive_structs,
-    reason = "read by hosts; built by the guard alone"
-)]
+#[allow(clippy::exhaustive_structs, reason = "read by hosts; built by the guard alone")]
 pub struct Sealed {
     /// Whose.
     pub partition: Partition,

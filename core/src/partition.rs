@@ -14,10 +14,7 @@ use crate::{Partition, PartitionCounters, Tick};
 ///    └────── lost ───────┴────────── lost ──────────┴────────────────── lost ─────────────────┘
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(
-    clippy::exhaustive_enums,
-    reason = "hosts match on every phase; a new one is breaking"
-)]
+#[allow(clippy::exhaustive_enums, reason = "hosts match on every phase; a new one is breaking")]
 pub enum Phase {
     /// Not ours.
     Unowned,
@@ -182,9 +179,7 @@ const fn hash_of(partition: Partition) -> u64 {
 /// The slot of `partition`, owned or remembered.
 pub(crate) fn find(index: &[u32], entries: &[PartitionEntry], partition: Partition) -> Option<u32> {
     index::find(index, hash_of(partition), |slot| {
-        entries
-            .get(slot as usize)
-            .is_some_and(|entry| entry.partition == partition)
+        entries.get(slot as usize).is_some_and(|entry| entry.partition == partition)
     })
 }
 
@@ -205,11 +200,7 @@ impl Logic<'_> {
 
     /// Slots that an assign can take besides those in use and those it names.
     pub(crate) const fn slots_available(&self, remembered_named: u32) -> u32 {
-        let fresh = self
-            .state
-            .config
-            .partitions
-            .saturating_sub(self.state.partitions_touched);
+        let fresh = self.state.config.partitions.saturating_sub(self.state.partitions_touched);
         fresh.saturating_add(self.state.remembered_count.saturating_sub(remembered_named))
     }
 
@@ -229,10 +220,7 @@ impl Logic<'_> {
             self.forget_partition(slot);
             slot
         };
-        *self.entry_mut(slot) = PartitionEntry {
-            partition,
-            ..PartitionEntry::EMPTY
-        };
+        *self.entry_mut(slot) = PartitionEntry { partition, ..PartitionEntry::EMPTY };
         index::insert(self.parts.partition_index, hash_of(partition), slot);
         Some(slot)
     }
@@ -243,16 +231,9 @@ impl Logic<'_> {
             self.state.storm.partition_recovered();
         }
         let partitions = &self.parts.partitions;
-        index::remove(
-            self.parts.partition_index,
-            hash_of(entry.partition),
-            slot,
-            |other| {
-                partitions
-                    .get(other as usize)
-                    .map_or(0, |entry| hash_of(entry.partition))
-            },
-        );
+        index::remove(self.parts.partition_index, hash_of(entry.partition), slot, |other| {
+            partitions.get(other as usize).map_or(0, |entry| hash_of(entry.partition))
+        });
     }
 
     pub(crate) fn join_owned(&mut self, slot: u32) {

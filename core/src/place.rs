@@ -24,26 +24,18 @@ pub struct Place {
 
 impl Place {
     /// An unused place.
-    pub const EMPTY: Self = Self {
-        offset: 0,
-        state: PlaceState::Finished,
-    };
+    pub const EMPTY: Self = Self { offset: 0, state: PlaceState::Finished };
 }
 
 fn place_index(budget: u32, slot: u32, number: u64) -> usize {
     let budget = u64::from(budget).max(1);
     let within = number.checked_rem(budget).unwrap_or(0);
-    let index = u64::from(slot)
-        .saturating_mul(budget)
-        .saturating_add(within);
+    let index = u64::from(slot).saturating_mul(budget).saturating_add(within);
     usize::try_from(index).unwrap_or(usize::MAX)
 }
 
 fn place_at(places: &[Place], budget: u32, slot: u32, number: u64) -> Place {
-    places
-        .get(place_index(budget, slot, number))
-        .copied()
-        .unwrap_or(Place::EMPTY)
+    places.get(place_index(budget, slot, number)).copied().unwrap_or(Place::EMPTY)
 }
 
 /// The completion mark of an assignment that is not sealed, `NO_OFFSET` when unknown.
@@ -69,12 +61,7 @@ impl Logic<'_> {
 
     /// The completion mark while the assignment is not sealed.
     pub(crate) fn running_mark(&self, slot: u32) -> Option<u64> {
-        let mark = mark(
-            self.parts.places,
-            self.state.config.budget,
-            slot,
-            self.entry(slot),
-        );
+        let mark = mark(self.parts.places, self.state.config.budget, slot, self.entry(slot));
         (mark != NO_OFFSET).then_some(mark)
     }
 
@@ -84,23 +71,13 @@ impl Logic<'_> {
         let number = entry.first_place.wrapping_add(u64::from(entry.places));
         entry.places = entry.places.saturating_add(1);
         entry.unfinished = entry.unfinished.saturating_add(1);
-        self.set_place(
-            slot,
-            number,
-            Place {
-                offset,
-                state: PlaceState::Open,
-            },
-        );
+        self.set_place(slot, number, Place { offset, state: PlaceState::Open });
         number
     }
 
     /// The record finished; the mark moves past every finished record from the bottom up.
     pub(crate) fn finish_place(&mut self, slot: u32, number: u64) {
-        let finished = Place {
-            state: PlaceState::Finished,
-            ..self.place(slot, number)
-        };
+        let finished = Place { state: PlaceState::Finished, ..self.place(slot, number) };
         self.set_place(slot, number, finished);
         let entry = self.entry_mut(slot);
         entry.unfinished = entry.unfinished.saturating_sub(1);
@@ -117,18 +94,12 @@ impl Logic<'_> {
     }
 
     pub(crate) fn abandon_place(&mut self, slot: u32, number: u64) {
-        let place = Place {
-            state: PlaceState::Abandoned,
-            ..self.place(slot, number)
-        };
+        let place = Place { state: PlaceState::Abandoned, ..self.place(slot, number) };
         self.set_place(slot, number, place);
     }
 
     pub(crate) fn reopen_place(&mut self, slot: u32, number: u64) {
-        let place = Place {
-            state: PlaceState::Open,
-            ..self.place(slot, number)
-        };
+        let place = Place { state: PlaceState::Open, ..self.place(slot, number) };
         self.set_place(slot, number, place);
     }
 

@@ -10,10 +10,7 @@ use crate::{Assignment, Offset, Partition, PartitionCounters, Tick, Token};
 
 /// Where one owned partition stands.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(
-    clippy::exhaustive_structs,
-    reason = "read by hosts; built by the guard alone"
-)]
+#[allow(clippy::exhaustive_structs, reason = "read by hosts; built by the guard alone")]
 pub struct Progress {
     /// Its phase.
     pub phase: Phase,
@@ -64,9 +61,7 @@ pub(crate) fn owned<'a>(
 /// Counters of `partition`, as long as the table remembers it.
 pub(crate) fn counters(view: View<'_>, partition: Partition) -> Option<PartitionCounters> {
     let slot = partition::find(view.partition_index, view.partitions, partition)?;
-    view.partitions
-        .get(slot as usize)
-        .map(|entry| entry.counters)
+    view.partitions.get(slot as usize).map(|entry| entry.counters)
 }
 
 fn progress(state: &State, view: View<'_>, slot: u32, entry: &PartitionEntry) -> Progress {
@@ -75,10 +70,7 @@ fn progress(state: &State, view: View<'_>, slot: u32, entry: &PartitionEntry) ->
     Progress {
         phase: entry.phase,
         assignment,
-        token: Token {
-            group: entry.group,
-            assignment,
-        },
+        token: Token { group: entry.group, assignment },
         mark: known(match entry.phase {
             Phase::Committing => entry.sealed_mark,
             _ => place::mark(view.places, state.config.budget, slot, entry),

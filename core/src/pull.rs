@@ -15,10 +15,7 @@ impl Logic<'_> {
             let (output, next) = match self.state.stage {
                 Stage::Rejoin => {
                     let rejoin = self.state.rejoin.take();
-                    (
-                        rejoin.map(|back_off| Output::Rejoin { back_off }),
-                        Stage::Reports,
-                    )
+                    (rejoin.map(|back_off| Output::Rejoin { back_off }), Stage::Reports)
                 }
                 Stage::Reports => (self.pull_report(), Stage::Commits),
                 Stage::Commits => (self.walk(Self::pull_commit), Stage::Pauses),
@@ -55,11 +52,7 @@ impl Logic<'_> {
         }
         let offset = self.offer(slot);
         let partition = self.entry(slot).partition;
-        Some(Output::Commit {
-            partition,
-            offset,
-            token: self.token(slot),
-        })
+        Some(Output::Commit { partition, offset, token: self.token(slot) })
     }
 
     fn pull_pause(&mut self, slot: u32) -> Option<Output> {
@@ -136,22 +129,12 @@ impl Logic<'_> {
         if flight.status == Status::BackOff {
             counters.retried = counters.retried.saturating_add(1);
             let ticket = self.hand_out(place, TicketKind::Run);
-            return Output::Retry {
-                ticket,
-                partition,
-                offset,
-            };
+            return Output::Retry { ticket, partition, offset };
         }
         counters.dead_letters_asked = counters.dead_letters_asked.saturating_add(1);
         let ticket = self.hand_out(place, TicketKind::DeadLetter);
         let (reason, copies) = (flight.reason, flight.copies);
-        Output::DeadLetter {
-            ticket,
-            partition,
-            offset,
-            reason,
-            copies,
-        }
+        Output::DeadLetter { ticket, partition, offset, reason, copies }
     }
 }
 

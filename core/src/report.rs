@@ -14,11 +14,7 @@ pub struct ReportEntry {
 
 impl ReportEntry {
     /// An empty place.
-    pub const EMPTY: Self = Self {
-        output: None,
-        prev: NO_SLOT,
-        next: NO_SLOT,
-    };
+    pub const EMPTY: Self = Self { output: None, prev: NO_SLOT, next: NO_SLOT };
 }
 
 /// The place of a report among its partition's.
@@ -41,24 +37,11 @@ impl Logic<'_> {
                 self.state.counters.reports_dropped.saturating_add(1);
         }
         let tail = self.state.reports.tail;
-        self.set_report(
-            place,
-            ReportEntry {
-                output: Some(output),
-                prev: tail,
-                next: NO_SLOT,
-            },
-        );
+        self.set_report(place, ReportEntry { output: Some(output), prev: tail, next: NO_SLOT });
         if tail == NO_SLOT {
             self.state.reports.head = place;
         } else {
-            self.set_report(
-                tail,
-                ReportEntry {
-                    next: place,
-                    ..self.report_at(tail)
-                },
-            );
+            self.set_report(tail, ReportEntry { next: place, ..self.report_at(tail) });
         }
         self.state.reports.tail = place;
         self.state.attend();
@@ -82,10 +65,7 @@ impl Logic<'_> {
         } else {
             self.set_report(
                 entry.prev,
-                ReportEntry {
-                    next: entry.next,
-                    ..self.report_at(entry.prev)
-                },
+                ReportEntry { next: entry.next, ..self.report_at(entry.prev) },
             );
         }
         if entry.next == NO_SLOT {
@@ -93,21 +73,14 @@ impl Logic<'_> {
         } else {
             self.set_report(
                 entry.next,
-                ReportEntry {
-                    prev: entry.prev,
-                    ..self.report_at(entry.next)
-                },
+                ReportEntry { prev: entry.prev, ..self.report_at(entry.next) },
             );
         }
         self.set_report(place, ReportEntry::EMPTY);
     }
 
     fn report_at(&self, place: u32) -> ReportEntry {
-        self.parts
-            .reports
-            .get(place as usize)
-            .copied()
-            .unwrap_or(ReportEntry::EMPTY)
+        self.parts.reports.get(place as usize).copied().unwrap_or(ReportEntry::EMPTY)
     }
 
     fn set_report(&mut self, place: u32, entry: ReportEntry) {

@@ -16,10 +16,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    pub(crate) const EMPTY: Self = Self {
-        head: NO_SLOT,
-        tail: NO_SLOT,
-    };
+    pub(crate) const EMPTY: Self = Self { head: NO_SLOT, tail: NO_SLOT };
 }
 
 /// Where pulling outputs stands.

@@ -6,10 +6,7 @@ use crate::{Config, Output, Tick};
 
 /// How fast rebalances come.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-#[allow(
-    clippy::exhaustive_enums,
-    reason = "hosts match on every level; a new one is breaking"
-)]
+#[allow(clippy::exhaustive_enums, reason = "hosts match on every level; a new one is breaking")]
 pub enum Storm {
     /// As they should.
     #[default]
@@ -131,8 +128,7 @@ impl Logic<'_> {
     fn count_rebalance(&mut self) {
         self.state.storm.push(self.state.now);
         self.state.counters.rebalances = self.state.counters.rebalances.saturating_add(1);
-        self.state
-            .wake_at(self.state.now.after(self.state.config.storm_window));
+        self.state.wake_at(self.state.now.after(self.state.config.storm_window));
     }
 
     /// An ownership ended: did it get anything done, though records came?
@@ -170,18 +166,11 @@ impl Logic<'_> {
     /// A pace of joins at which the count falls below `storm_rising` again.
     fn advised_back_off(&self) -> u64 {
         let config = &self.state.config;
-        config
-            .storm_window
-            .checked_div(u64::from(config.storm_rising))
-            .unwrap_or(0)
+        config.storm_window.checked_div(u64::from(config.storm_rising)).unwrap_or(0)
     }
 
     /// Units to wait before rejoining.
     pub(crate) fn rejoin_back_off(&self) -> u64 {
-        if self.state.storm.level == Storm::Storm {
-            self.advised_back_off()
-        } else {
-            0
-        }
+        if self.state.storm.level == Storm::Storm { self.advised_back_off() } else { 0 }
     }
 }

@@ -15,11 +15,7 @@ impl Tick {
 
     /// A tick of `value` units, or `None` above [`Tick::MAX`].
     pub const fn new(value: u64) -> Option<Self> {
-        if value > Self::MAX.0 {
-            None
-        } else {
-            Some(Self(value))
-        }
+        if value > Self::MAX.0 { None } else { Some(Self(value)) }
     }
 
     /// The count of units since the host's origin.
@@ -31,11 +27,7 @@ impl Tick {
     #[must_use]
     pub const fn after(self, span: u64) -> Self {
         let sum = self.0.saturating_add(span);
-        if sum > Self::MAX.0 {
-            Self::MAX
-        } else {
-            Self(sum)
-        }
+        if sum > Self::MAX.0 { Self::MAX } else { Self(sum) }
     }
 
     /// Units since `earlier`; 0 when `earlier` is not earlier.

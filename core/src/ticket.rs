@@ -4,10 +4,7 @@ use crate::Assignment;
 
 /// What a ticket gives leave to do.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[allow(
-    clippy::exhaustive_enums,
-    reason = "a host must handle every kind; a new one is breaking"
-)]
+#[allow(clippy::exhaustive_enums, reason = "a host must handle every kind; a new one is breaking")]
 pub enum TicketKind {
     /// Run the record's side effect. Answered with complete, fail or abandon.
     Run,

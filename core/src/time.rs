@@ -28,12 +28,13 @@ fn earlier(one: Option<Tick>, other: Option<Tick>) -> Option<Tick> {
 impl Logic<'_> {
     /// Lets time pass up to `now`. A tick before the last one is clamped to it and counted.
     pub(crate) fn pass_time(&mut self, now: Tick) {
+        let mut now = now;
         if now < self.state.now {
             self.state.counters.late_ticks = self.state.counters.late_ticks.saturating_add(1);
             if switched_off!(self, P10) {
                 self.state.now = now;
             }
-            return;
+            now = self.state.now;
         }
         if self.state.due.is_none_or(|due| due > now) {
             self.state.now = now;
@@ -52,10 +53,7 @@ impl Logic<'_> {
     fn next_expiry(&self) -> Option<Tick> {
         let mut next = self.state.storm.expiry(&self.state.config);
         if self.state.owned_count > 0 {
-            next = earlier(
-                next,
-                Some(self.state.lease_start.after(self.state.config.lease)),
-            );
+            next = earlier(next, Some(self.state.lease_start.after(self.state.config.lease)));
         }
         let mut slot = self.state.owned.head;
         while slot != NO_SLOT {
@@ -114,11 +112,7 @@ impl Logic<'_> {
             }
             _ => {}
         }
-        if self
-            .entry(slot)
-            .offer_timeout()
-            .is_some_and(|due| due <= now)
-        {
+        if self.entry(slot).offer_timeout().is_some_and(|due| due <= now) {
             self.offer_again_later(slot);
         }
     }

@@ -29,24 +29,16 @@ impl Logic<'_> {
     pub(crate) fn known(&self, key: &Key) -> Known {
         let flights = &self.parts.flights;
         let reserved = index::find(self.parts.reserved_index, key.hash, |place| {
-            flights
-                .get(place as usize)
-                .is_some_and(|flight| flight.key.same(key))
+            flights.get(place as usize).is_some_and(|flight| flight.key.same(key))
         });
         if let Some(place) = reserved {
             return Known::InFlight(place);
         }
         let finished = &self.parts.finished_keys;
         let remembered = index::find(self.parts.finished_index, key.hash, |place| {
-            finished
-                .get(place as usize)
-                .is_some_and(|entry| entry.key.same(key))
+            finished.get(place as usize).is_some_and(|entry| entry.key.same(key))
         });
-        if remembered.is_some() {
-            Known::Finished
-        } else {
-            Known::No
-        }
+        if remembered.is_some() { Known::Finished } else { Known::No }
     }
 
     /// The key of the record in flight at `place` is its own from now on.
@@ -65,9 +57,7 @@ impl Logic<'_> {
             let hash = flight.key.hash;
             let flights = &self.parts.flights;
             index::remove(self.parts.reserved_index, hash, place, |other| {
-                flights
-                    .get(other as usize)
-                    .map_or(0, |flight| flight.key.hash)
+                flights.get(other as usize).map_or(0, |flight| flight.key.hash)
             });
             self.flight_mut(place).keyed = false;
         }
@@ -102,16 +92,9 @@ impl Logic<'_> {
     fn evict_key(&mut self, position: u32) {
         let finished = &self.parts.finished_keys;
         let hash_of = |place: u32| {
-            finished
-                .get(place as usize)
-                .map_or(0, |entry: &FinishedKey| entry.key.hash)
+            finished.get(place as usize).map_or(0, |entry: &FinishedKey| entry.key.hash)
         };
-        index::remove(
-            self.parts.finished_index,
-            hash_of(position),
-            position,
-            hash_of,
-        );
+        index::remove(self.parts.finished_index, hash_of(position), position, hash_of);
         self.state.counters.keys_evicted = self.state.counters.keys_evicted.saturating_add(1);
     }
 }
