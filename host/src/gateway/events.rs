@@ -138,6 +138,62 @@ pub struct Summary {
     pub fenced_by_guard: u64,
     /// Engines that died.
     pub engines_dead: u32,
-    /// Records left unfinished by the last hand-over, by topic and partition.
+    /// Records left unfinished when it stopped, by topic and partition.
     pub left: Vec<(Arc<str>, i32, u32)>,
+    /// Effects that the sink had not answered when it ended.
+    pub running: usize,
+}
+
+/// Adds the counters of an engine that is done with.
+pub(super) fn add(total: &mut Counters, more: &Counters) {
+    macro_rules! each {
+        ($($name:ident),+ $(,)?) => {
+            $(total.$name = total.$name.saturating_add(more.$name);)+
+        };
+    }
+    each!(
+        run,
+        parked,
+        skipped_finished,
+        skipped_in_flight,
+        held_owed,
+        held_resume_unknown,
+        held_key_busy,
+        held_window,
+        held_budget,
+        held_storm,
+        refused_fenced,
+        refused_regression,
+        refused_offset_limit,
+        inputs_refused,
+        completed,
+        failed,
+        retried,
+        dead_letters_asked,
+        dead_letters_failed,
+        dead_lettered,
+        abandoned,
+        stale_answers,
+        stale_inputs,
+        given_up,
+        lost_in_hand,
+        assignments,
+        drained,
+        drain_deadlines,
+        lost,
+        replaced,
+        rewound,
+        commits_offered,
+        commits_stored,
+        commits_retried,
+        commits_rejected,
+        commits_not_mine,
+        commits_given_up,
+        leases_expired,
+        rebalances,
+        storms,
+        late_ticks,
+        keys_evicted,
+        reports_dropped,
+    );
 }

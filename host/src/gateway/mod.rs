@@ -5,7 +5,14 @@
 
 mod error;
 mod events;
+mod handover;
+mod lives;
+mod obey;
+mod offer;
+mod poll;
+mod serve;
 mod settings;
+mod state;
 mod stop;
 
 pub use error::GatewayError;
@@ -23,6 +30,5 @@ pub fn run(
     stop: StopSignal,
     observer: &mut dyn Observer,
 ) -> Result<Summary, GatewayError> {
-    let _ = (stop, observer);
-    Err(GatewayError::Setting(format!("no topic of {:?} can be consumed yet", settings.topics)))
+    lives::run(settings, stop, observer)
 }

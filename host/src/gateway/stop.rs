@@ -12,12 +12,13 @@ pub struct StopHandle(Sender<()>);
 pub struct StopSignal {
     asked: Receiver<()>,
     times: u32,
+    /// Keeps the channel open when the caller drops its handle: a closed one is always ready.
+    _kept: StopHandle,
 }
 
 /// How urgently the gateway was asked to stop.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-#[allow(clippy::exhaustive_enums, reason = "no, once, or again: there is no fourth")]
-pub enum Stop {
+pub(crate) enum Stop {
     /// Not at all.
     No,
     /// Drain, commit, leave.
@@ -29,7 +30,8 @@ pub enum Stop {
 /// A handle and the signal it gives.
 pub fn stop_signal() -> (StopHandle, StopSignal) {
     let (ask, asked) = bounded(2);
-    (StopHandle(ask), StopSignal { asked, times: 0 })
+    let handle = StopHandle(ask);
+    (handle.clone(), StopSignal { asked, times: 0, _kept: handle })
 }
 
 impl StopHandle {
@@ -42,6 +44,11 @@ impl StopHandle {
 }
 
 impl StopSignal {
+    /// Where asking shows.
+    pub(crate) fn asked(&self) -> &Receiver<()> {
+        &self.asked
+    }
+
     /// What was asked for so far.
     pub(crate) fn level(&mut self) -> Stop {
         while self.asked.try_recv().is_ok() {

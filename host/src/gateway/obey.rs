@@ -1,0 +1,178 @@
+//! What the guard asks for, done.
+
+use std::time::Duration;
+
+use rebalance_guard::{
+    CommitAnswer, Ended, Input, Offset, Output, Partition, Scope, Sealed, Token,
+};
+
+use super::Event;
+use super::state::{Duty, Flow, Gateway, Holding, Interrupt, Sent};
+use crate::clock;
+
+impl Gateway<'_> {
+    /// Pulls until the guard owes nothing more, then does what could not be done in between (the
+    /// guard is asked nothing while it is being pulled), and so on until both are through.
+    pub(super) fn obey_outputs(&mut self) -> Flow {
+        loop {
+            while let Some(output) = self.engine.poll_output()? {
+                self.obey(output)?;
+            }
+            match self.duties.pop_front() {
+                Some(duty) => self.do_duty(duty)?,
+                None => return Ok(()),
+            }
+        }
+    }
+
+    fn do_duty(&mut self, duty: Duty) -> Flow {
+        match duty {
+            Duty::OfferAgain(partition) => self.offer_again(partition)?,
+            Duty::Answer(ticket, outcome) => {
+                self.engine.answer(self.now(), ticket, outcome)?;
+            }
+            Duty::CommitAnswer(sent, answer) => self.answer_commit(sent, answer)?,
+            Duty::LoseAll(why) => self.lose_all(why)?,
+        }
+        Ok(())
+    }
+
+    fn obey(&mut self, output: Output) -> Flow {
+        match output {
+            Output::Rejoin { back_off } => {
+                let why = "the lease ran out without a poll".to_owned();
+                return Err(Interrupt::Rejoin { why, back_off: Duration::from_millis(back_off) });
+            }
+            Output::Sealed(sealed) => self.sealed(sealed),
+            Output::Gap { partition, from, to } => {
+                let (topic, partition) = self.name(partition);
+                tracing::info!(%topic, partition, %from, %to,
+                    "the first record lies above the resume position");
+            }
+            Output::StepBack { partition, from, to } => {
+                let (topic, partition) = self.name(partition);
+                tracing::warn!(%topic, partition, %from, %to,
+                    "the group's offset lies below what this process committed");
+            }
+            Output::StormBegan { back_off } => {
+                tracing::warn!(
+                    back_off_ms = back_off,
+                    "rebalances come faster than work can be done"
+                );
+            }
+            Output::StormEnded => tracing::info!("the storm of rebalances is over"),
+            Output::Commit { partition, offset, token } => self.commit(partition, offset, token),
+            Output::Pause(partition) => self.ask_pause(partition, true),
+            Output::Resume(partition) => self.ask_pause(partition, false),
+            Output::Retry { ticket, partition, offset } => {
+                self.run(ticket, partition, offset.as_i64());
+            }
+            Output::DeadLetter { ticket, partition, offset, reason, copies } => {
+                self.park(ticket, partition, offset.as_i64(), reason, copies);
+            }
+        }
+        Ok(())
+    }
+
+    fn ask_pause(&mut self, partition: Partition, pause: bool) {
+        if let Some(holding) = self.holdings.get_mut(&partition) {
+            holding.pause_asked = pause;
+        }
+        self.sync_pause(partition);
+        if !pause {
+            self.duties.push_back(Duty::OfferAgain(partition));
+        }
+    }
+
+    /// An assignment is over: nothing of it begins any more, and its records are let go.
+    pub(super) fn sealed(&mut self, sealed: Sealed) {
+        let Sealed { partition, assignment, ended, mark, left } = sealed;
+        if self.holding_of(partition, assignment).is_some() {
+            self.end_holding(partition);
+        }
+        let (topic, index) = self.name(partition);
+        match ended {
+            Ended::Drained | Ended::Rewound => {
+                tracing::info!(%topic, partition = index, %assignment, ?ended, ?mark, left,
+                    "assignment ended");
+            }
+            Ended::Deadline | Ended::Lost | Ended::Replaced => {
+                tracing::warn!(%topic, partition = index, %assignment, ?ended, ?mark, left,
+                    "assignment ended; what was left is read again by the next owner");
+            }
+        }
+        if self.stopping && left > 0 {
+            self.summary.left.push((topic.clone(), index, left));
+        }
+        self.tell_observer(Event::Sealed { topic, partition: index, ended, mark, left });
+    }
+
+    /// Takes the partition's holding apart. What a worker is inside still answers, to no effect.
+    pub(super) fn end_holding(&mut self, partition: Partition) {
+        let Some(holding) = self.holdings.remove(&partition) else { return };
+        holding.fence.close();
+        self.bytes = self.bytes.saturating_sub(holding.bytes());
+        let forgotten = self.pool.forget(holding.assignment).len();
+        self.unsubmitted
+            .retain(|job| job.ticket.map(|t| t.assignment()) != Some(holding.assignment));
+        self.summary.fenced_by_guard += forgotten as u64;
+        self.parked.retain(|(assignment, _), _| *assignment != holding.assignment);
+        self.asking.retain(|asking| asking.assignment != holding.assignment);
+    }
+
+    /// Opens a holding for the assignment that the guard has begun for the partition.
+    pub(super) fn begin_holding(
+        &mut self,
+        partition: Partition,
+        paused: bool,
+    ) -> Flow<Option<Token>> {
+        let Some(progress) = self.engine.progress(partition)? else { return Ok(None) };
+        self.assignment_max = self.assignment_max.max(progress.assignment.value());
+        let mut holding = Holding::new(progress.assignment, progress.token);
+        holding.paused = paused;
+        self.holdings.insert(partition, holding);
+        Ok(Some(progress.token))
+    }
+
+    /// Sends a commit. No answer is waited for here: the client's own wait has no bound.
+    fn commit(&mut self, partition: Partition, offset: Offset, token: Token) {
+        let sent = Sent { partition, assignment: token.assignment, offset };
+        // Inside a revoke the client's flag tells nothing (kafka-facts 1.3 (1)); the numbers do. A
+        // commit after a loss would delay the whole group's rejoin.
+        if self.draining && self.session.is_lost_now() {
+            let why = "the group threw this member out during the drain".to_owned();
+            return self.duties.push_back(Duty::LoseAll(why));
+        }
+        let (topic, index) = self.name(partition);
+        self.commit_number = self.commit_number.wrapping_add(1);
+        let number = self.commit_number;
+        let taken = self.session.commits().commit(&topic, index, offset.as_i64(), number);
+        match taken {
+            Ok(()) => drop(self.sent.insert(number, sent)),
+            Err(error) => {
+                tracing::warn!(%topic, partition = index, %offset, %error, "commit not sent");
+                self.duties.push_back(Duty::CommitAnswer(sent, CommitAnswer::Retry));
+            }
+        }
+    }
+
+    pub(super) fn answer_commit(&mut self, sent: Sent, answer: CommitAnswer) -> Flow {
+        let Sent { partition, assignment, offset } = sent;
+        let input = Input::CommitAnswered { partition, assignment, offset, answer };
+        // Never refused with an error: an answer that is over is stale.
+        let _ = self.engine.handle(self.now(), input)?;
+        Ok(())
+    }
+
+    /// Ownership of everything is gone, by another sign than a callback.
+    pub(super) fn lose_all(&mut self, why: String) -> Flow {
+        for holding in self.holdings.values() {
+            holding.fence.close();
+        }
+        tracing::warn!(%why, "everything counts as lost");
+        let _ = self.engine.handle(self.now(), Input::Lost(Scope::All))?;
+        self.suspect = Some(clock::now());
+        self.tell_observer(Event::EverythingLost { why });
+        Ok(())
+    }
+}

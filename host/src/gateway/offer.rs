@@ -1,0 +1,287 @@
+//! From a delivered record to a worker's queue.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use rebalance_guard::{Input, Offset, Partition, Reason, Record, Refuse, Seen, Ticket, Verdict};
+
+use super::state::{Duty, Flow, Gateway, Holding, Offered};
+use crate::clock;
+use crate::dead_letter::DeadLetter;
+use crate::record::OwnedRecord;
+use crate::workers::Job;
+
+/// Records that wait behind a held one at most; the client is paused at the first, so that more
+/// than a few mean that it goes on delivering.
+const BACKLOG_MAX: usize = 1_024;
+
+impl Gateway<'_> {
+    /// A record fresh from the client.
+    pub(super) fn delivered(&mut self, record: OwnedRecord, at: Instant) -> Flow {
+        let partition = record.partition;
+        let (key, error) = match self.settings.key.evaluate(&record) {
+            Ok(key) => (Some(Arc::from(key)), None),
+            Err(none) => (None, Some(none.why)),
+        };
+        let offered = Offered { record: Arc::new(record), key, error, delivered: Some(at) };
+        let behind = self.holdings.get(&partition).is_some_and(|held| !held.backlog.is_empty());
+        if behind {
+            return self.wait_behind(partition, offered);
+        }
+        self.offer(offered)?;
+        self.obey_outputs()
+    }
+
+    /// A record of a partition in which an earlier one is held: it waits its turn.
+    fn wait_behind(&mut self, partition: Partition, offered: Offered) -> Flow {
+        let Some(holding) = self.holdings.get_mut(&partition) else { return Ok(()) };
+        if holding.backlog.len() < BACKLOG_MAX {
+            self.bytes += offered.bytes();
+            holding.backlog.push_back(offered);
+            return Ok(());
+        }
+        // Read it again later: what is kept ends before it.
+        let dropped: usize = holding.backlog.drain(1..).map(|kept| kept.bytes()).sum();
+        self.bytes = self.bytes.saturating_sub(dropped);
+        let next = holding.backlog.front().map(|front| front.record.offset.saturating_add(1));
+        let (topic, index) = self.name(partition);
+        let sought = self.session.seek(&topic, index, next.unwrap_or_default());
+        sought.map_err(|error| self.rejoin(format!("cannot seek back in {topic}/{index}: {error}")))
+    }
+
+    /// Offers the partition's held records until one is held again or none is left.
+    pub(super) fn offer_again(&mut self, partition: Partition) -> Flow {
+        let front = self.holdings.get_mut(&partition).and_then(|held| held.backlog.pop_front());
+        let Some(mut front) = front else {
+            self.sync_pause(partition);
+            return Ok(());
+        };
+        self.bytes = self.bytes.saturating_sub(front.bytes());
+        front.delivered = None;
+        if self.offer(front)? {
+            self.duties.push_back(Duty::OfferAgain(partition));
+        }
+        Ok(())
+    }
+
+    /// Asks the guard and does what it says; `false` when the record was held. Outputs are not
+    /// pulled yet.
+    pub(super) fn offer(&mut self, offered: Offered) -> Flow<bool> {
+        let verdict = self.admit(&offered)?;
+        self.follow(offered, verdict, true)
+    }
+
+    fn admit(&mut self, offered: &Offered) -> Flow<Verdict> {
+        let record = &*offered.record;
+        let Ok(offset) = Offset::try_from(record.offset) else {
+            return Ok(Verdict::Refuse(Refuse::OffsetLimit));
+        };
+        let key = offered.key.as_ref().map(|key| key.as_bytes());
+        let record = Record::new(record.partition, offset, key);
+        Ok(self.engine.admit(self.clock.now(), &record)?)
+    }
+
+    fn follow(&mut self, offered: Offered, verdict: Verdict, may_rewind: bool) -> Flow<bool> {
+        let record = Arc::clone(&offered.record);
+        let partition = record.partition;
+        match verdict {
+            Verdict::Run(ticket) => {
+                let delivered = offered.delivered;
+                self.keep_flight(partition, offered);
+                self.run(ticket, partition, record.offset);
+                if let Some(delivered) = delivered {
+                    self.observer.handed_over(clock::now().saturating_duration_since(delivered));
+                }
+            }
+            Verdict::Park(ticket, reason) => {
+                self.keep_flight(partition, offered);
+                self.park(ticket, partition, record.offset, reason, 0);
+            }
+            Verdict::Skip(skip) => {
+                tracing::debug!(topic = %record.topic, partition = partition.index,
+                    offset = record.offset, ?skip, "skipped a duplicate");
+            }
+            Verdict::Hold(hold) => {
+                tracing::debug!(topic = %record.topic, partition = partition.index,
+                    offset = record.offset, ?hold, "held");
+                self.keep_held(partition, offered);
+                return Ok(false);
+            }
+            Verdict::Refuse(refuse) => return self.refused(offered, refuse, may_rewind),
+        }
+        Ok(true)
+    }
+
+    fn refused(&mut self, offered: Offered, refuse: Refuse, may_rewind: bool) -> Flow<bool> {
+        let record = Arc::clone(&offered.record);
+        match refuse {
+            // The client went back by itself: the log was cut, or the topic made anew. What it
+            // delivers now was never finished under these offsets.
+            Refuse::OffsetRegression { seen: Seen::Never | Seen::BelowResume, last }
+                if may_rewind && self.rewound_to(&record)? =>
+            {
+                tracing::warn!(topic = %record.topic, partition = record.partition.index,
+                    offset = record.offset, %last, "the client went back: following it");
+                let verdict = self.admit(&offered)?;
+                return self.follow(offered, verdict, false);
+            }
+            Refuse::OffsetLimit => {
+                tracing::error!(topic = %record.topic, partition = record.partition.index,
+                    offset = record.offset, "a record at an offset that has no next one was refused");
+            }
+            Refuse::OffsetRegression { .. } | Refuse::Fenced(_) => {
+                tracing::debug!(topic = %record.topic, partition = record.partition.index,
+                    offset = record.offset, ?refuse, "refused");
+            }
+        }
+        Ok(true)
+    }
+
+    /// Tells the guard that the client reads on from `record`; whether it agrees.
+    fn rewound_to(&mut self, record: &OwnedRecord) -> Flow<bool> {
+        let partition = record.partition;
+        let Ok(offset) = Offset::try_from(record.offset) else { return Ok(false) };
+        let rewind = Input::Rewind { partition, offset };
+        if let Err(error) = self.engine.handle(self.now(), rewind)? {
+            tracing::warn!(%error, "the guard does not follow the client back");
+            return Ok(false);
+        }
+        // The holding of the old assignment ends here; its report finds another number.
+        let paused = self.holdings.get(&partition).is_some_and(|holding| holding.paused);
+        self.end_holding(partition);
+        self.begin_holding(partition, paused)?;
+        self.sync_pause(partition);
+        Ok(true)
+    }
+
+    fn keep_flight(&mut self, partition: Partition, offered: Offered) {
+        let Some(holding) = self.holdings.get_mut(&partition) else { return };
+        self.bytes += offered.bytes();
+        if let Some(old) = holding.flights.insert(offered.record.offset, offered) {
+            self.bytes = self.bytes.saturating_sub(old.bytes());
+        }
+    }
+
+    fn keep_held(&mut self, partition: Partition, offered: Offered) {
+        let Some(holding) = self.holdings.get_mut(&partition) else { return };
+        self.bytes += offered.bytes();
+        holding.backlog.push_front(offered);
+        self.sync_pause(partition);
+    }
+
+    /// Gives a record to the workers under `ticket`.
+    pub(super) fn run(&mut self, ticket: Ticket, partition: Partition, offset: i64) {
+        let Some(holding) = self.holding_of(partition, ticket.assignment()) else { return };
+        let Some(flight) = holding.flights.get(&offset) else {
+            tracing::error!(?partition, offset, "a ticket for a record that is not here");
+            return self
+                .duties
+                .push_back(Duty::Answer(ticket, rebalance_guard::Outcome::Abandoned));
+        };
+        let job = Job {
+            ticket: Some(ticket),
+            record: Arc::clone(&flight.record),
+            idempotency_key: flight.key.clone(),
+            token: Some(holding.token),
+            fence: Some(holding.fence.clone()),
+            attempt: ticket.attempt(),
+        };
+        self.submit(job);
+    }
+
+    fn submit(&mut self, job: Job) {
+        if !self.unsubmitted.is_empty() {
+            return self.unsubmitted.push_back(job);
+        }
+        if let Err(job) = self.pool.try_submit(job) {
+            self.unsubmitted.push_back(job);
+        }
+    }
+
+    /// Gives the pool what it had no room for.
+    pub(super) fn submit_waiting(&mut self) {
+        while let Some(job) = self.unsubmitted.pop_front() {
+            if let Err(job) = self.pool.try_submit(job) {
+                return self.unsubmitted.push_front(job);
+            }
+        }
+    }
+
+    /// Sends a record to the dead-letter topic under `ticket`.
+    pub(super) fn park(
+        &mut self,
+        ticket: Ticket,
+        partition: Partition,
+        offset: i64,
+        reason: Reason,
+        copies: u32,
+    ) {
+        let group = Arc::clone(&self.group);
+        let flight =
+            self.holding_of(partition, ticket.assignment()).and_then(|h| h.flights.get(&offset));
+        let (Some(flight), Some(letters)) = (flight.cloned(), &mut self.letters) else {
+            let failed = rebalance_guard::Outcome::Failed { permanent: false };
+            return self.duties.push_back(Duty::Answer(ticket, failed));
+        };
+        tracing::warn!(topic = %flight.record.topic, partition = partition.index, offset, ?reason,
+            error = flight.error.as_deref(), "giving a record up to the dead-letter topic");
+        let letter = DeadLetter {
+            record: flight.record,
+            reason,
+            error: flight.error,
+            attempts: ticket.attempt(),
+            copies,
+            idempotency_key: flight.key,
+            group,
+        };
+        self.parked.insert((ticket.assignment(), ticket.sequence()), (partition, offset));
+        letters.send(ticket, &letter);
+    }
+
+    /// Tells the client to pause or resume the partition when that changed.
+    pub(super) fn sync_pause(&mut self, partition: Partition) {
+        let full = self.full;
+        let holding = self.holdings.get(&partition);
+        if holding.is_some_and(|holding| holding.wants_pause(full) != holding.paused) {
+            self.set_pause(partition);
+        }
+    }
+
+    /// Tells the client whether the partition is paused, whatever it was told before.
+    pub(super) fn set_pause(&mut self, partition: Partition) {
+        let full = self.full;
+        let (topic, index) = self.name(partition);
+        let Some(holding) = self.holdings.get_mut(&partition) else { return };
+        let pause = holding.wants_pause(full);
+        holding.paused = pause;
+        let told = if pause {
+            self.session.pause(&topic, index)
+        } else {
+            self.session.resume(&topic, index)
+        };
+        if let Err(error) = told {
+            tracing::warn!(%topic, partition = index, pause, %error, "the client did not obey");
+        }
+    }
+
+    /// Stops or starts fetching by the memory that records take.
+    pub(super) fn sync_memory(&mut self) {
+        let limit = self.settings.bytes_max;
+        let full = if self.full { self.bytes > limit / 4 * 3 } else { self.bytes > limit };
+        if full == self.full {
+            return;
+        }
+        self.full = full;
+        tracing::info!(bytes = self.bytes, limit, full, "memory for records");
+        let partitions: Vec<Partition> = self.holdings.keys().copied().collect();
+        for partition in partitions {
+            self.sync_pause(partition);
+        }
+    }
+}
+
+impl Holding {
+    fn wants_pause(&self, full: bool) -> bool {
+        full || self.pause_asked || self.resume_unknown || !self.backlog.is_empty()
+    }
+}

@@ -1,0 +1,352 @@
+//! Whatever arrives from the helpers (workers, dead letters, commits, lookups, the clock), served.
+
+use std::cmp::Reverse;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Select, never};
+use rdkafka::error::RDKafkaErrorCode;
+use rebalance_guard::{CommitAnswer, Input, Offset, Outcome, Partition, Resume, Scope, Ticket};
+
+use super::state::{Asking, Deferred, Flow, Gateway, Interrupt, Sent};
+use super::{Event, stop::Stop};
+use crate::clock;
+use crate::ffi::CommitReply;
+use crate::kafka::classify::{Meaning, commit_error};
+use crate::kafka::lookup::{Found, Held};
+use crate::workers::{Done, JobResult};
+
+/// Results served before anything else gets its turn.
+const BATCH: usize = 256;
+/// The longest sleep: a lost wake-up costs no more.
+const NAP: Duration = Duration::from_millis(100);
+/// Before a resume position is asked for again.
+const ASK_AGAIN: Duration = Duration::from_millis(500);
+/// The longest time that a sink may put a retry off.
+const PUT_OFF_MAX: Duration = Duration::from_secs(3_600);
+
+impl Gateway<'_> {
+    /// Serves what is there, without waiting; whether anything was.
+    pub(super) fn serve(&mut self) -> Flow<bool> {
+        if self.stop.level() == Stop::Now {
+            return Err(Interrupt::StopNow);
+        }
+        let mut busy = self.serve_workers()?;
+        busy |= self.serve_letters()?;
+        busy |= self.serve_commits()?;
+        busy |= self.serve_lookups()?;
+        self.serve_deferred()?;
+        self.serve_clock()?;
+        self.submit_waiting();
+        self.sync_memory();
+        Ok(busy)
+    }
+
+    fn serve_workers(&mut self) -> Flow<bool> {
+        let mut busy = false;
+        for _ in 0..BATCH {
+            let Ok(done) = self.pool.results().try_recv() else { break };
+            busy = true;
+            self.done(done)?;
+        }
+        Ok(busy)
+    }
+
+    /// A worker's answer.
+    pub(super) fn done(&mut self, done: Done) -> Flow {
+        let Done { job, result } = done;
+        let Some(ticket) = job.ticket else { return Ok(()) };
+        let (partition, offset) = (job.record.partition, job.record.offset);
+        match result {
+            JobResult::Completed => {
+                self.engine.answer(self.now(), ticket, Outcome::Completed)?;
+                self.drop_flight(partition, ticket.assignment(), offset);
+            }
+            JobResult::Failed { permanent, why, after } => {
+                self.failed(ticket, partition, offset, permanent, &why, after)?;
+            }
+            JobResult::Abandoned => {
+                self.summary.fenced_by_guard += 1;
+                self.engine.answer(self.now(), ticket, Outcome::Abandoned)?;
+                self.drop_flight(partition, ticket.assignment(), offset);
+            }
+            JobResult::Fenced { why } => self.fenced_by_sink(ticket, partition, why)?,
+        }
+        self.obey_outputs()
+    }
+
+    fn failed(
+        &mut self,
+        ticket: Ticket,
+        partition: Partition,
+        offset: i64,
+        permanent: bool,
+        why: &str,
+        after: Option<Duration>,
+    ) -> Flow {
+        let (topic, index) = self.name(partition);
+        tracing::warn!(%topic, partition = index, offset, permanent, why, ?after, "effect failed");
+        let open = match self.holding_of(partition, ticket.assignment()) {
+            Some(holding) => {
+                if let Some(flight) = holding.flights.get_mut(&offset) {
+                    flight.error = Some(why.to_owned());
+                }
+                holding.fence.is_open()
+            }
+            None => false,
+        };
+        match after.filter(|after| !after.is_zero() && !permanent && open) {
+            // Retry-After: the guard's own back-off begins when this is over.
+            Some(after) => {
+                let until = clock::now() + after.min(PUT_OFF_MAX);
+                let sequence = ticket.sequence();
+                self.deferred_tickets.insert(sequence, ticket);
+                self.deferred.push(Reverse(Deferred { until, partition, sequence }));
+            }
+            None => {
+                self.engine.answer(self.now(), ticket, Outcome::Failed { permanent })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The sink has seen a higher token: a newer owner acts, so this assignment is over.
+    fn fenced_by_sink(&mut self, ticket: Ticket, partition: Partition, why: String) -> Flow {
+        self.summary.fenced_by_sink += 1;
+        let (topic, index) = self.name(partition);
+        tracing::warn!(%topic, partition = index, %why, "the sink refused a stale token");
+        self.observer.event(&Event::FencedBySink { topic, partition: index, why });
+        if self.holding_of(partition, ticket.assignment()).is_some() {
+            let lost = Input::Lost(Scope::Some(&[partition]));
+            let _ = self.engine.handle(self.now(), lost)?;
+            self.suspect = Some(clock::now());
+        }
+        Ok(())
+    }
+
+    fn serve_letters(&mut self) -> Flow<bool> {
+        let mut busy = false;
+        for _ in 0..BATCH {
+            let answer = self.letters.as_ref().and_then(|l| l.answers().try_recv().ok());
+            let Some((ticket, result)) = answer else { break };
+            busy = true;
+            let key = (ticket.assignment(), ticket.sequence());
+            let place = self.parked.remove(&key);
+            let outcome = match result {
+                Ok(()) => Outcome::DeadLettered,
+                Err(_) => Outcome::Failed { permanent: false },
+            };
+            self.engine.answer(self.now(), ticket, outcome)?;
+            if let (Outcome::DeadLettered, Some((partition, offset))) = (outcome, place) {
+                self.parked_for_good(ticket, partition, offset);
+            }
+            self.obey_outputs()?;
+        }
+        Ok(busy)
+    }
+
+    fn parked_for_good(&mut self, ticket: Ticket, partition: Partition, offset: i64) {
+        let assignment = ticket.assignment();
+        let flight = self.holding_of(partition, assignment).and_then(|h| h.flights.get(&offset));
+        if let Some(record) = flight.map(|flight| flight.record.clone()) {
+            self.pool.settle(&record, Some(assignment));
+            self.drop_flight(partition, assignment, offset);
+        }
+    }
+
+    fn serve_commits(&mut self) -> Flow<bool> {
+        let mut busy = false;
+        while let Some(reply) = self.session.commits().next_reply() {
+            busy = true;
+            let CommitReply { number, error, .. } = reply;
+            if let Some(sent) = self.sent.remove(&number) {
+                self.committed(sent, error)?;
+                self.obey_outputs()?;
+            }
+        }
+        Ok(busy)
+    }
+
+    fn committed(&mut self, sent: Sent, error: Option<RDKafkaErrorCode>) -> Flow {
+        let (topic, partition) = self.name(sent.partition);
+        let offset = sent.offset;
+        let Some(code) = error else {
+            tracing::debug!(%topic, partition, %offset, "committed");
+            self.tell_observer(Event::Committed { topic, partition, offset });
+            return self.answer_commit(sent, CommitAnswer::Stored);
+        };
+        let rebalancing = self.draining || self.rebalancing;
+        let meaning = commit_error(code, || self.session.standing(&topic, partition, rebalancing));
+        tracing::warn!(%topic, partition, %offset, error = %code, ?meaning, "commit not stored");
+        let why = code.to_string();
+        self.observer.event(&Event::CommitFailed { topic, partition, offset, why: why.clone() });
+        match meaning {
+            Meaning::Answer(CommitAnswer::Fatal) => {
+                let fatal = self.session.fatal_error();
+                let (code, words) = fatal.unwrap_or((code, why));
+                Err(Interrupt::Fatal(code, words))
+            }
+            Meaning::Answer(answer) => {
+                if answer == CommitAnswer::NotMine {
+                    self.suspect = Some(clock::now());
+                }
+                self.answer_commit(sent, answer)
+            }
+            Meaning::MemberGone => self.lose_all(format!("the group refused a commit: {why}")),
+        }
+    }
+
+    fn serve_lookups(&mut self) -> Flow<bool> {
+        let mut busy = false;
+        while let Ok(found) = self.session.found().try_recv() {
+            busy = true;
+            if let Some(trouble) = &found.trouble {
+                tracing::warn!(%trouble, "where reading resumes is not known yet");
+            }
+            match &mut self.awaited {
+                Some((number, slot)) if *number == found.question => *slot = Some(found),
+                _ => self.found_late(&found)?,
+            }
+        }
+        self.ask_again();
+        Ok(busy)
+    }
+
+    /// The answer to a question that an assign did not wait for.
+    pub(super) fn found_late(&mut self, found: &Found) -> Flow {
+        let number = Ok(found.question);
+        let (mine, others) = self.asking.drain(..).partition(|asking| asking.question == number);
+        self.asking = others;
+        let mine: Vec<Asking> = mine;
+        for mut asking in mine {
+            match found.held.get(&asking.name) {
+                Some(held) => self.position_known(&asking, *held)?,
+                None => {
+                    asking.question = Err(clock::now() + ASK_AGAIN);
+                    self.asking.push(asking);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// B10 (platformatic/kafka#223), B20 (akka/alpakka-kafka#1027): the answer names the
+    /// assignment it was asked for, and client and guard go on from the same number.
+    fn position_known(&mut self, asking: &Asking, held: Held) -> Flow {
+        let Some((resume, start)) = resume_of(held) else { return Ok(()) };
+        let (partition, assignment) = (asking.partition, asking.assignment);
+        let (topic, index) = (&asking.name.0, asking.name.1);
+        let Some(holding) = self.holding_of(partition, assignment) else { return Ok(()) };
+        holding.resume_unknown = false;
+        let dropped: usize = holding.backlog.drain(..).map(|kept| kept.bytes()).sum();
+        self.bytes = self.bytes.saturating_sub(dropped);
+        if let Err(error) = self.session.seek(topic, index, start) {
+            return Err(self.rejoin(format!("cannot seek to {start} in {topic}/{index}: {error}")));
+        }
+        tracing::info!(%topic, partition = index, start, "where reading resumes is known");
+        let told = self.tell(Input::Position { partition, assignment, resume })?;
+        if let Err(error) = told {
+            tracing::error!(%error, "the guard refused a resume position");
+        }
+        self.sync_pause(partition);
+        Ok(())
+    }
+
+    fn ask_again(&mut self) {
+        let now = clock::now();
+        let due = |asking: &Asking| asking.question.is_err_and(|at| at <= now);
+        let names: Vec<_> = self.asking.iter().filter(|a| due(a)).map(|a| a.name.clone()).collect();
+        if names.is_empty() {
+            return;
+        }
+        let number = self.session.ask(names);
+        for asking in self.asking.iter_mut().filter(|a| due(a)) {
+            asking.question = Ok(number);
+        }
+    }
+
+    fn serve_deferred(&mut self) -> Flow {
+        let now = clock::now();
+        while self.deferred.peek().is_some_and(|Reverse(next)| next.until <= now) {
+            let Some(Reverse(due)) = self.deferred.pop() else { break };
+            self.end_deferral(due.sequence)?;
+        }
+        Ok(())
+    }
+
+    /// Answers the failure that was put off.
+    fn end_deferral(&mut self, sequence: u64) -> Flow {
+        if let Some(ticket) = self.deferred_tickets.remove(&sequence) {
+            self.engine.answer(self.now(), ticket, Outcome::Failed { permanent: false })?;
+            self.obey_outputs()?;
+        }
+        Ok(())
+    }
+
+    /// A drain does not wait for retries that were put off.
+    pub(super) fn end_deferrals_of(&mut self, partitions: &[Partition]) -> Flow {
+        let all = std::mem::take(&mut self.deferred).into_iter();
+        let (mine, others): (Vec<_>, Vec<_>) =
+            all.partition(|Reverse(next)| partitions.contains(&next.partition));
+        self.deferred = others.into();
+        for Reverse(next) in mine {
+            self.end_deferral(next.sequence)?;
+        }
+        Ok(())
+    }
+
+    fn serve_clock(&mut self) -> Flow {
+        let now = self.now();
+        if self.engine.poll_timeout()?.is_some_and(|due| due <= now) {
+            self.engine.handle_timeout(now)?;
+            self.obey_outputs()?;
+        }
+        Ok(())
+    }
+
+    /// Sleeps until something arrives or falls due, at most until `until`. With `polling` the
+    /// client's wake-up counts as well.
+    pub(super) fn wait(&mut self, polling: bool, until: Option<Instant>) -> Flow {
+        let now = clock::now();
+        let mut nap = NAP;
+        if let Some(due) = self.engine.poll_timeout()? {
+            nap = nap.min(Duration::from_millis(due.since(self.now())));
+        }
+        if let Some(Reverse(next)) = self.deferred.peek() {
+            nap = nap.min(next.until.saturating_duration_since(now));
+        }
+        if let Some(until) = until {
+            nap = nap.min(until.saturating_duration_since(now));
+        }
+        let silent = never();
+        let letters = self.letters.as_ref().map_or(&silent, |letters| letters.answers());
+        let mut select = Select::new();
+        select.recv(self.pool.results());
+        select.recv(letters);
+        select.recv(&self.session.commit_wake);
+        select.recv(self.stop.asked());
+        select.recv(self.session.found());
+        if polling {
+            select.recv(&self.session.wake);
+        }
+        // Which one is ready does not matter: all are looked at.
+        let _ = select.ready_timeout(nap);
+        drop(select);
+        while self.session.commit_wake.try_recv().is_ok() {}
+        if polling {
+            while self.session.wake.try_recv().is_ok() {}
+        }
+        Ok(())
+    }
+
+    pub(super) fn rejoin(&self, why: String) -> Interrupt {
+        Interrupt::Rejoin { why, back_off: Duration::ZERO }
+    }
+}
+
+/// The guard's word for what the group holds, and the offset at which the client starts.
+pub(super) fn resume_of(held: Held) -> Option<(Resume, i64)> {
+    match held {
+        Held::Offset(start) => Some((Resume::Committed(Offset::try_from(start).ok()?), start)),
+        Held::Nothing(start) => Some((Resume::Empty(Some(Offset::try_from(start).ok()?)), start)),
+    }
+}

@@ -1,0 +1,145 @@
+//! The consumer's settings.
+
+use std::time::Duration;
+
+use rdkafka::ClientConfig;
+use rdkafka::config::FromClientConfigAndContext;
+use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::error::RDKafkaErrorCode;
+
+use super::context::GuardContext;
+use crate::clock;
+use crate::gateway::{GatewayError, Protocol, Settings, StartAt};
+
+/// `max.poll.interval.ms` when nobody sets it.
+const MAX_POLL_INTERVAL_MS: u64 = 300_000;
+
+/// How long the brokers may take to answer at the start, and one question of it.
+const REACH: Duration = Duration::from_secs(15);
+const QUESTION: Duration = Duration::from_secs(5);
+
+/// The client's configuration: the caller's settings, then the ones that the guard's promises stand
+/// on, which win.
+pub(crate) fn config(settings: &Settings) -> ClientConfig {
+    let mut config = ClientConfig::new();
+    config.set("client.id", "rebalance-guard");
+    // Half-open sockets behind a NAT are noticed.
+    config.set("socket.keepalive.enable", "true");
+    for (key, value) in &settings.client {
+        config.set(key, value);
+    }
+    config.set("bootstrap.servers", &settings.bootstrap);
+    config.set("group.id", &settings.group);
+    // What is committed and when is the guard's alone.
+    config.set("enable.auto.commit", "false");
+    config.set("enable.auto.offset.store", "false");
+    // A typing error in a topic's name must not create it.
+    config.set("allow.auto.create.topics", "false");
+    config.set(
+        "auto.offset.reset",
+        match settings.start_at {
+            StartAt::Earliest => "earliest",
+            StartAt::Latest => "latest",
+        },
+    );
+    match settings.protocol {
+        Protocol::Eager => config.set("partition.assignment.strategy", "range"),
+        Protocol::Cooperative => config.set("partition.assignment.strategy", "cooperative-sticky"),
+        Protocol::Consumer => config.set("group.protocol", "consumer"),
+    };
+    if let Some(id) = &settings.instance_id {
+        config.set("group.instance.id", id);
+    }
+    config
+}
+
+/// Checks what the guard's time limits and the client's must have in common.
+///
+/// # Errors
+/// Which setting contradicts which, and the remedy.
+pub(crate) fn check(settings: &Settings) -> Result<(), GatewayError> {
+    let refuse = |words: String| Err(GatewayError::Setting(words));
+    if settings.topics.is_empty() {
+        return refuse("no topic to consume: name one with `--topic`".to_owned());
+    }
+    if settings.workers == 0 {
+        return refuse("`workers` must be at least 1".to_owned());
+    }
+    let interval = settings.client.get("max.poll.interval.ms");
+    let interval = match interval.map(|text| text.parse::<u64>()) {
+        None => MAX_POLL_INTERVAL_MS,
+        Some(Ok(interval)) => interval,
+        Some(Err(_)) => return refuse("`max.poll.interval.ms` must be a number".to_owned()),
+    };
+    if settings.guard.lease >= interval {
+        return refuse(format!(
+            "`lease` ({} ms) must be below max.poll.interval.ms ({interval} ms): the guard has to \
+             give up before the group does",
+            settings.guard.lease
+        ));
+    }
+    settings.guard.check()?;
+    Ok(())
+}
+
+/// The longest drain: never above half the lease (B53 (knative-extensions/eventing-kafka#629)), so
+/// that a hand-over ends before the group throws the member out.
+pub(crate) fn drain(settings: &Settings) -> Duration {
+    settings.drain.min(Duration::from_millis(settings.guard.lease / 2))
+}
+
+/// A consumer that has not subscribed yet.
+///
+/// # Errors
+/// The client refuses a setting.
+pub(crate) fn consumer(settings: &Settings) -> Result<BaseConsumer<GuardContext>, GatewayError> {
+    BaseConsumer::from_config_and_context(&config(settings), GuardContext::default())
+        .map_err(|error| GatewayError::Client(error.to_string()))
+}
+
+/// Settings for a producer beside the consumer: how to reach the cluster, and no group.
+pub(crate) fn producer(settings: &Settings) -> ClientConfig {
+    let mut config = ClientConfig::new();
+    config.set("client.id", "rebalance-guard");
+    for (key, value) in &settings.client {
+        config.set(key, value);
+    }
+    config.set("bootstrap.servers", &settings.bootstrap);
+    config
+}
+
+/// Makes sure that a broker answers and the topics are there, before a group is troubled.
+///
+/// # Errors
+/// No broker answers in time, or a topic is missing or forbidden.
+pub(crate) fn reach(settings: &Settings) -> Result<(), GatewayError> {
+    let consumer = consumer(settings)?;
+    let until = clock::now() + REACH;
+    // A name that begins so is a pattern.
+    for topic in settings.topics.iter().filter(|topic| !topic.starts_with('^')) {
+        while let Err(why) = ask_for(&consumer, topic)? {
+            if clock::now() >= until {
+                let (bootstrap, seconds) = (settings.bootstrap.clone(), REACH.as_secs());
+                return Err(GatewayError::Unreachable { bootstrap, seconds, why });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Asks for one topic. Inner error: nobody answers, or not yet.
+fn ask_for(
+    consumer: &BaseConsumer<GuardContext>,
+    topic: &str,
+) -> Result<Result<(), String>, GatewayError> {
+    let metadata = match consumer.fetch_metadata(Some(topic), QUESTION) {
+        Ok(metadata) => metadata,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let trouble = metadata.topics().iter().find_map(|found| found.error());
+    match trouble.map(RDKafkaErrorCode::from) {
+        None => Ok(Ok(())),
+        Some(RDKafkaErrorCode::LeaderNotAvailable) => Ok(Err("no leader yet".to_owned())),
+        Some(code) => Err(GatewayError::Topic { topic: topic.to_owned(), why: code.to_string() }),
+    }
+}
