@@ -21,13 +21,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ExitCo
     toolchain::add_targets(toolchain::PLUGIN)?;
     eprintln!("building the plugin and the gateway (the first time takes minutes)");
     let plugin = wasm::build(workspace.root(), workspace.target())?;
-    let build = [
-        "build",
-        "--package",
-        "rebalance-guard-host",
-        "--bin",
-        "rebalance-guard",
-    ];
+    let build = ["build", "--package", "rebalance-guard-host", "--bin", "rebalance-guard"];
     shell::run(workspace.cargo(&build).env(wasm::PLUGIN_VARIABLE, plugin))?;
     let binary = workspace.target().join("debug/rebalance-guard");
     let status = Command::new(&binary)
@@ -36,9 +30,6 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ExitCo
         .status()
         .with_context(|| format!("{} could not be started", binary.display()))?;
     // Ended by a signal: no code.
-    let code = status
-        .code()
-        .and_then(|code| u8::try_from(code).ok())
-        .unwrap_or(1);
+    let code = status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1);
     Ok(ExitCode::from(code))
 }

@@ -22,11 +22,7 @@ use crate::workspace::Workspace;
 /// broker also want Java 17 and Maven. What a command can add by itself (Rust targets, the broker's
 /// jars) it adds, and says so.
 #[derive(Debug, Parser)]
-#[command(
-    name = "cargo xtask",
-    bin_name = "cargo xtask",
-    arg_required_else_help = true
-)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -52,7 +48,14 @@ enum Command {
     /// Fetch Apache Kafka and run one broker on loopback.
     Kafka(kafka::Arguments),
     /// Build the plugin into target/plugin/ and check it: no import, bounded memory, plain MVP.
-    Wasm,
+    Wasm(WasmArguments),
+}
+
+#[derive(Debug, clap::Args)]
+struct WasmArguments {
+    /// Build the component as well, for hosts that load plugins by WIT.
+    #[arg(long)]
+    component: bool,
 }
 
 fn main() -> ExitCode {
@@ -72,15 +75,18 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Command::Test(arguments) => test::run(&workspace, arguments),
         Command::Bench(arguments) => bench::run(&workspace, arguments),
         Command::Kafka(arguments) => kafka::run(&workspace, arguments),
-        Command::Wasm => build_plugin(&workspace),
+        Command::Wasm(arguments) => build_plugin(&workspace, arguments.component),
     }
 }
 
-fn build_plugin(workspace: &Workspace) -> anyhow::Result<ExitCode> {
-    toolchain::add_targets(&["wasm32v1-none", "wasm32-unknown-unknown"])?;
+fn build_plugin(workspace: &Workspace, component: bool) -> anyhow::Result<ExitCode> {
+    toolchain::add_targets(toolchain::PLUGIN)?;
     let plugin = wasm::build(workspace.root(), workspace.target())?;
-    let component = wasm::build_component(workspace.root(), workspace.target())?;
     println!("the plugin: {}", plugin.display());
-    println!("as a component: {}", component.display());
+    if component {
+        toolchain::add_targets(toolchain::COMPONENT)?;
+        let component = wasm::build_component(workspace.root(), workspace.target())?;
+        println!("the component: {}", component.display());
+    }
     Ok(ExitCode::SUCCESS)
 }

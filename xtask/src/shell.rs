@@ -11,10 +11,20 @@ use anyhow::{Context, Result, bail};
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let line = line_of(command);
     eprintln!("  $ {line}");
-    let status = command
-        .status()
-        .with_context(|| format!("`{line}` could not be started"))?;
+    let status = command.status().with_context(|| format!("`{line}` could not be started"))?;
     check(&line, status)
+}
+
+/// Runs `command` and shows what it printed only when it fails.
+pub(crate) fn run_quietly(command: &mut Command) -> Result<()> {
+    let line = line_of(command);
+    let output = command.output().with_context(|| format!("`{line}` could not be started"))?;
+    let outcome = check(&line, output.status);
+    if outcome.is_err() {
+        eprint!("{}", String::from_utf8_lossy(&output.stdout));
+        eprint!("{}", String::from_utf8_lossy(&output.stderr));
+    }
+    outcome
 }
 
 /// Runs `command`, passing each line that it prints (either stream) on, and to `look`.
@@ -22,16 +32,10 @@ pub(crate) fn run_and_look(command: &mut Command, look: &mut dyn FnMut(&str)) ->
     let line = line_of(command);
     eprintln!("  $ {line}");
     let (reader, writer) = std::io::pipe().context("no pipe")?;
-    command
-        .stdout(writer.try_clone().context("no pipe")?)
-        .stderr(writer);
-    let mut child = command
-        .spawn()
-        .with_context(|| format!("`{line}` could not be started"))?;
+    command.stdout(writer.try_clone().context("no pipe")?).stderr(writer);
+    let mut child = command.spawn().with_context(|| format!("`{line}` could not be started"))?;
     // Our ends of the pipe go, or the reader would wait for them for ever.
-    command
-        .stdout(std::process::Stdio::null())
-        .stderr(std::process::Stdio::null());
+    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
     pass_on(reader, look)?;
     check(&line, child.wait().context("it could not be waited for")?)
 }
@@ -39,14 +43,8 @@ pub(crate) fn run_and_look(command: &mut Command, look: &mut dyn FnMut(&str)) ->
 fn pass_on(reader: PipeReader, look: &mut dyn FnMut(&str)) -> Result<()> {
     let mut reader = BufReader::new(reader);
     let mut bytes = Vec::new();
-    while reader
-        .read_until(b'\n', &mut bytes)
-        .context("its output could not be read")?
-        > 0
-    {
-        std::io::stdout()
-            .write_all(&bytes)
-            .context("nothing can be printed")?;
+    while reader.read_until(b'\n', &mut bytes).context("its output could not be read")? > 0 {
+        std::io::stdout().write_all(&bytes).context("nothing can be printed")?;
         look(String::from_utf8_lossy(&bytes).trim_end());
         bytes.clear();
     }
@@ -56,30 +54,20 @@ fn pass_on(reader: PipeReader, look: &mut dyn FnMut(&str)) -> Result<()> {
 /// Whether a program of that name lies on the search path.
 pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
     let path = env::var_os("PATH")?;
-    env::split_paths(&path)
-        .map(|folder| folder.join(name))
-        .find(|file| file.is_file())
+    env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file())
 }
 
 fn line_of(command: &Command) -> String {
     let mut words = Vec::new();
     for (name, value) in command.get_envs() {
         if let Some(value) = value {
-            words.push(format!(
-                "{}={}",
-                name.to_string_lossy(),
-                value.to_string_lossy()
-            ));
+            words.push(format!("{}={}", name.to_string_lossy(), value.to_string_lossy()));
         }
     }
     let program = PathBuf::from(command.get_program());
     let program = program.file_name().unwrap_or_else(|| command.get_program());
     words.push(program.to_string_lossy().into_owned());
-    words.extend(
-        command
-            .get_args()
-            .map(|word| word.to_string_lossy().into_owned()),
-    );
+    words.extend(command.get_args().map(|word| word.to_string_lossy().into_owned()));
     words.join(" ")
 }
 

@@ -9,22 +9,17 @@ use crate::shell;
 
 /// The plugin: plain MVP, so that any runtime takes it.
 pub(crate) const PLUGIN: &[&str] = &["wasm32v1-none"];
+/// The module inside the component.
+pub(crate) const COMPONENT: &[&str] = &["wasm32-unknown-unknown"];
 /// Where the core must build: two bare-metal machines and both kinds of WebAssembly.
-pub(crate) const CORE: &[&str] = &[
-    "thumbv6m-none-eabi",
-    "thumbv7em-none-eabihf",
-    "wasm32v1-none",
-    "wasm32-unknown-unknown",
-];
+pub(crate) const CORE: &[&str] =
+    &["thumbv6m-none-eabi", "thumbv7em-none-eabihf", "wasm32v1-none", "wasm32-unknown-unknown"];
 
 /// Adds the targets that the toolchain in use lacks.
 pub(crate) fn add_targets(wanted: &[&str]) -> Result<()> {
     let libraries = libraries()?;
-    let missing: Vec<&str> = wanted
-        .iter()
-        .copied()
-        .filter(|target| !libraries.join(target).is_dir())
-        .collect();
+    let missing: Vec<&str> =
+        wanted.iter().copied().filter(|target| !libraries.join(target).is_dir()).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -35,7 +30,7 @@ pub(crate) fn add_targets(wanted: &[&str]) -> Result<()> {
              (https://rustup.rs) and say it again"
         );
     }
-    println!("adding Rust targets that are missing: {list}");
+    eprintln!("adding Rust targets that are missing: {list}");
     shell::run(Command::new("rustup").args(["target", "add"]).args(missing))
         .with_context(|| format!("add them by hand: rustup target add {list}"))
 }

@@ -84,7 +84,8 @@ fn leave(target: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf> {
         fs::write(&file, bytes).with_context(|| format!("{} cannot be written", file.display()))?;
     }
     let sha256: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
-    println!("{name}: {} bytes, sha256 {sha256}", bytes.len());
+    // Not on stdout: that belongs to what is run, such as `demo --json`.
+    eprintln!("{name}: {} bytes, sha256 {sha256}", bytes.len());
     Ok(file)
 }
 

@@ -18,10 +18,7 @@ impl Workspace {
     pub(crate) fn find() -> Result<Self> {
         let manifest = env::var_os("CARGO_MANIFEST_DIR")
             .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-        let root = manifest
-            .parent()
-            .context("xtask lies in no folder")?
-            .to_path_buf();
+        let root = manifest.parent().context("xtask lies in no folder")?.to_path_buf();
         let target = env::var_os("CARGO_TARGET_DIR")
             .map_or_else(|| root.join("target"), |given| root.join(given));
         Ok(Self { root, target })
@@ -53,17 +50,9 @@ impl Workspace {
 }
 
 fn is_of_the_outer_cargo(name: &str) -> bool {
-    const PREFIXES: [&str; 4] = [
-        "CARGO_PKG_",
-        "CARGO_MANIFEST_",
-        "CARGO_BIN_",
-        "CARGO_CRATE_",
-    ];
+    const PREFIXES: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
     PREFIXES.iter().any(|prefix| name.starts_with(prefix))
-        || matches!(
-            name,
-            "OUT_DIR" | "LD_LIBRARY_PATH" | "CARGO_PRIMARY_PACKAGE"
-        )
+        || matches!(name, "OUT_DIR" | "LD_LIBRARY_PATH" | "CARGO_PRIMARY_PACKAGE")
 }
 
 #[cfg(test)]

@@ -32,22 +32,14 @@ pub(super) fn run(workspace: &Workspace, library: &Path, options: &Options) -> R
     if TcpListener::bind(address).is_err() {
         bail!("port {} is taken: name another with --port", options.port);
     }
-    let home = workspace
-        .target()
-        .join("kafka")
-        .join(format!("broker-{}", options.port));
+    let home = workspace.target().join("kafka").join(format!("broker-{}", options.port));
     let settings = format(&home, library, options.port)?;
     let mut java = java(library, &["-Xmx512m", "-XX:+UseSerialGC"]);
-    let mut broker = java
-        .arg("kafka.Kafka")
-        .arg(&settings)
-        .spawn()
-        .context("java did not start")?;
+    let mut broker =
+        java.arg("kafka.Kafka").arg(&settings).spawn().context("java did not start")?;
     stop_it_with_us(broker.id())?;
     announce(&mut broker, address)?;
-    let status = broker
-        .wait()
-        .context("the broker could not be waited for")?;
+    let status = broker.wait().context("the broker could not be waited for")?;
     println!("the broker ended ({status})");
     Ok(())
 }
@@ -62,14 +54,8 @@ fn format(home: &Path, library: &Path, port: u16) -> Result<std::path::PathBuf> 
     fs::write(&settings, text).with_context(|| format!("{} not written", settings.display()))?;
     let mut tool = java(library, &[]);
     // Any 16 bytes in URL-safe base64 name a cluster; one broker a cluster, so one name will do.
-    tool.args([
-        "kafka.tools.StorageTool",
-        "format",
-        "-t",
-        "cmViYWxhbmNlLWd1YXJkIQ",
-        "-c",
-    ]);
-    shell::run(tool.arg(&settings))?;
+    tool.args(["kafka.tools.StorageTool", "format", "-t", "cmViYWxhbmNlLWd1YXJkIQ", "-c"]);
+    shell::run_quietly(tool.arg(&settings))?;
     Ok(settings)
 }
 
@@ -114,10 +100,7 @@ fn properties(port: u16, controller: u16, data: &Path) -> String {
 fn announce(broker: &mut Child, address: (Ipv4Addr, u16)) -> Result<()> {
     let watch = Stopwatch::start();
     while TcpStream::connect(address).is_err() {
-        if let Some(status) = broker
-            .try_wait()
-            .context("the broker could not be watched")?
-        {
+        if let Some(status) = broker.try_wait().context("the broker could not be watched")? {
             bail!("the broker ended before it answered ({status}); its words stand above");
         }
         if watch.elapsed() > START_MAX {
@@ -127,10 +110,7 @@ fn announce(broker: &mut Child, address: (Ipv4Addr, u16)) -> Result<()> {
         // Bounded by START_MAX: a port cannot be waited for in another way.
         thread::sleep(Duration::from_millis(100));
     }
-    println!(
-        "Apache Kafka answers: --bootstrap {}:{} (Ctrl-C ends it)",
-        address.0, address.1
-    );
+    println!("Apache Kafka answers: --bootstrap {}:{} (Ctrl-C ends it)", address.0, address.1);
     Ok(())
 }
 
@@ -156,10 +136,8 @@ mod tests {
     #[test]
     fn the_broker_listens_on_loopback_alone() {
         let text = properties(9092, 9093, Path::new("data"));
-        let listeners: Vec<&str> = text
-            .lines()
-            .filter(|line| line.contains("listeners="))
-            .collect();
+        let listeners: Vec<&str> =
+            text.lines().filter(|line| line.contains("listeners=")).collect();
         assert_eq!(
             listeners,
             [

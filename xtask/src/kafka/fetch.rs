@@ -26,10 +26,7 @@ pub(super) fn run(folder: &Path) -> Result<PathBuf> {
     println!("fetching Apache Kafka {VERSION} with Maven (43 MB)");
     fetch(&home, &library)?;
     if !library.join(&jar).is_file() {
-        bail!(
-            "Maven ended well and left no {jar} in {}",
-            library.display()
-        );
+        bail!("Maven ended well and left no {jar} in {}", library.display());
     }
     Ok(library)
 }
@@ -57,10 +54,7 @@ fn fetch(home: &Path, library: &Path) -> Result<()> {
         }
     }
     let mut maven = Command::new("mvn");
-    maven
-        .args(["--batch-mode", "--quiet", "--file"])
-        .arg(&pom)
-        .arg("dependency:copy-dependencies");
+    maven.args(["--batch-mode", "--quiet", "--file"]).arg(&pom).arg("dependency:copy-dependencies");
     maven.arg(format!("-DoutputDirectory={}", partial.display()));
     shell::run(&mut maven).context("Kafka could not be fetched from Maven Central")?;
     fs::rename(&partial, library).with_context(|| format!("{} not made", library.display()))

@@ -12,7 +12,7 @@ use crate::shell;
 pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
     let selection = selection(run.part);
     // Tests of other packages start the gateway: it must be there, built like everything else.
-    shell::run(&mut run.cargo(&["build", "--bins"])?)?;
+    shell::run(&mut run.cargo(&["build", "--workspace", "--bins"])?)?;
     let gateway = run.workspace.target().join("debug/rebalance-guard");
     let mut cargo = run.cargo(&["test", "--no-fail-fast"])?;
     cargo.args(selection).env("RG_GATEWAY", gateway);
@@ -38,18 +38,15 @@ pub(super) fn run_cargo(run: &mut Run<'_>, cargo: &mut Command, prefix: &str) ->
 fn selection(part: Option<Part>) -> &'static [&'static str] {
     match part {
         Some(Part::Core) => &["--package", "rebalance-guard"],
-        Some(Part::Host) => &[
-            "--package",
-            "rebalance-guard-host",
-            "--package",
-            "rebalance-guard-fence",
-        ],
+        Some(Part::Host) => {
+            &["--package", "rebalance-guard-host", "--package", "rebalance-guard-fence"]
+        }
         Some(Part::Sim) => &["--package", "rebalance-guard-sim"],
         Some(Part::Style) => &["--package", "rebalance-guard-tests", "--test", "house"],
         Some(Part::Plugin) => &["--package", "rebalance-guard-tests", "--test", "plugin*"],
         Some(Part::Scenarios) => &["--package", "rebalance-guard-tests"],
         Some(Part::Kafka) => &["--package", "rebalance-guard-tests", "--test", "kafka*"],
-        Some(Part::Docs | Part::Fence) | None => &[],
+        Some(Part::Docs | Part::Fence) | None => &["--workspace"],
     }
 }
 
@@ -85,11 +82,7 @@ fn program(running: &str) -> Option<String> {
     let (source, file) = running.strip_suffix(')')?.rsplit_once(" (")?;
     let file = file.rsplit(['/', '\\']).next()?;
     let name = file.rsplit_once('-').map_or(file, |(name, _hash)| name);
-    let bin = if source.ends_with("src/main.rs") {
-        "-bin"
-    } else {
-        ""
-    };
+    let bin = if source.ends_with("src/main.rs") { "-bin" } else { "" };
     Some(format!("{name}{bin}"))
 }
 
@@ -104,10 +97,7 @@ mod tests {
 
     fn names(lines: &[&str]) -> Vec<String> {
         let mut reading = Reading::default();
-        lines
-            .iter()
-            .filter_map(|line| reading.test_that_ran(line))
-            .collect()
+        lines.iter().filter_map(|line| reading.test_that_ran(line)).collect()
     }
 
     #[test]

@@ -23,16 +23,8 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
     let listed =
         fs::read_to_string(&file).with_context(|| format!("{} cannot be read", file.display()))?;
     let listed = names(&listed);
-    let news = run
-        .ran
-        .iter()
-        .filter(|name| !listed.contains(name.as_str()))
-        .count();
-    println!(
-        "{} cases listed, {} ran, {news} of them not listed yet",
-        listed.len(),
-        run.ran.len()
-    );
+    let news = run.ran.iter().filter(|name| !listed.contains(name.as_str())).count();
+    println!("{} cases listed, {} ran, {news} of them not listed yet", listed.len(), run.ran.len());
     compare(&listed, &run.ran)
 }
 
@@ -40,11 +32,7 @@ fn compare(listed: &BTreeSet<&str>, ran: &BTreeSet<String>) -> Result<()> {
     if listed.is_empty() {
         bail!("the list of cases is empty: cargo xtask test --update-cases writes it");
     }
-    let missing: Vec<&str> = listed
-        .iter()
-        .copied()
-        .filter(|name| !ran.contains(*name))
-        .collect();
+    let missing: Vec<&str> = listed.iter().copied().filter(|name| !ran.contains(*name)).collect();
     if missing.is_empty() {
         return Ok(());
     }
@@ -57,15 +45,11 @@ fn compare(listed: &BTreeSet<&str>, ran: &BTreeSet<String>) -> Result<()> {
 }
 
 fn names(text: &str) -> BTreeSet<&str> {
-    text.lines()
-        .map(str::trim)
-        .filter(|line| !line.is_empty() && !line.starts_with('#'))
-        .collect()
+    text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#')).collect()
 }
 
 fn text(ran: &BTreeSet<String>) -> String {
-    ran.iter()
-        .fold(HEAD.to_owned(), |text, name| text + name + "\n")
+    ran.iter().fold(HEAD.to_owned(), |text, name| text + name + "\n")
 }
 
 #[cfg(test)]
@@ -85,12 +69,7 @@ mod tests {
     #[test]
     fn a_missing_case_is_named() {
         let error = compare(&BTreeSet::from(["a", "b", "c"]), &set(&["b", "d"])).expect_err("gone");
-        assert!(
-            error
-                .to_string()
-                .starts_with("2 listed tests did not run: a, c ("),
-            "{error}"
-        );
+        assert!(error.to_string().starts_with("2 listed tests did not run: a, c ("), "{error}");
     }
 
     #[test]

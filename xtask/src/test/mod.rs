@@ -56,27 +56,15 @@ enum Part {
 
 /// Runs the steps.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ExitCode> {
-    let mut run = Run::new(
-        workspace,
-        arguments.part,
-        arguments.quick,
-        arguments.update_cases,
-    );
+    let mut run = Run::new(workspace, arguments.part, arguments.quick, arguments.update_cases);
     let mut done = Vec::new();
     let mut failed = Vec::new();
-    let wanted: Vec<Step> = steps::all()
-        .into_iter()
-        .filter(|step| run.wants(step))
-        .collect();
+    let wanted: Vec<Step> = steps::all().into_iter().filter(|step| run.wants(step)).collect();
     for step in wanted {
         let (spent, outcome) = timed(&step, &mut run);
         let word = if outcome.is_ok() { "ok" } else { "FAILED" };
         println!("== {}: {word} in {}", step.name, Spent(spent));
-        done.push(format!(
-            "{word:<6} {:>12}  {}",
-            Spent(spent).to_string(),
-            step.name
-        ));
+        done.push(format!("{word:<6} {:>12}  {}", Spent(spent).to_string(), step.name));
         if let Err(error) = outcome {
             println!("   {error:#}");
             failed.push(step.name);

@@ -33,16 +33,7 @@ impl<'a> Run<'a> {
         update_cases: bool,
     ) -> Self {
         let (ran, skipped) = (BTreeSet::new(), Vec::new());
-        Self {
-            workspace,
-            part,
-            update_cases,
-            ran,
-            quick,
-            plugin: None,
-            kafka: None,
-            skipped,
-        }
+        Self { workspace, part, update_cases, ran, quick, plugin: None, kafka: None, skipped }
     }
 
     /// Whether the step belongs to what was asked for.

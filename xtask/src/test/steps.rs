@@ -5,7 +5,7 @@ use anyhow::Result;
 use super::Part::{self, Core, Docs, Fence, Host, Kafka, Plugin, Scenarios, Sim, Style};
 use super::run::Run;
 use super::{cargo_test, cases};
-use crate::{kafka, shell, toolchain};
+use crate::{kafka, shell, toolchain, wasm};
 
 /// One step.
 pub(super) struct Step {
@@ -22,11 +22,7 @@ pub(super) fn all() -> Vec<Step> {
     let tested = &[Style, Core, Plugin, Host, Sim, Scenarios, Kafka];
     vec![
         step("format", &[Style], format),
-        step(
-            "the core on bare metal and WebAssembly",
-            &[Core],
-            bare_metal,
-        ),
+        step("the core on bare metal and WebAssembly", &[Core], bare_metal),
         step("the plugin", &[Plugin], plugin),
         step("lints", &[Style], lints),
         step("documents", &[Docs], documents),
@@ -38,21 +34,11 @@ pub(super) fn all() -> Vec<Step> {
 }
 
 fn step(name: &'static str, parts: &'static [Part], act: fn(&mut Run<'_>) -> Result<()>) -> Step {
-    Step {
-        name,
-        parts,
-        slow: false,
-        act,
-    }
+    Step { name, parts, slow: false, act }
 }
 
 fn slow(name: &'static str, parts: &'static [Part], act: fn(&mut Run<'_>) -> Result<()>) -> Step {
-    Step {
-        name,
-        parts,
-        slow: true,
-        act,
-    }
+    Step { name, parts, slow: true, act }
 }
 
 fn format(run: &mut Run<'_>) -> Result<()> {
@@ -61,9 +47,7 @@ fn format(run: &mut Run<'_>) -> Result<()> {
 
 fn bare_metal(run: &mut Run<'_>) -> Result<()> {
     toolchain::add_targets(toolchain::CORE)?;
-    let mut cargo = run
-        .workspace
-        .cargo(&["build", "--package", "rebalance-guard", "--lib"]);
+    let mut cargo = run.workspace.cargo(&["build", "--package", "rebalance-guard", "--lib"]);
     for target in toolchain::CORE {
         cargo.args(["--target", target]);
     }
@@ -71,26 +55,23 @@ fn bare_metal(run: &mut Run<'_>) -> Result<()> {
 }
 
 fn plugin(run: &mut Run<'_>) -> Result<()> {
-    println!("the plugin: {}", run.plugin()?.display());
-    Ok(())
+    run.plugin()?;
+    toolchain::add_targets(toolchain::COMPONENT)?;
+    wasm::build_component(run.workspace.root(), run.workspace.target())?;
+    let package = ["clippy", "--package", "rebalance-guard-wasm", "--target", "wasm32v1-none"];
+    shell::run(run.cargo(&package)?.args(["--", "-D", "warnings"]))
 }
 
 fn lints(run: &mut Run<'_>) -> Result<()> {
     toolchain::need_c()?;
     let host = ["clippy", "--all-targets", "--", "-D", "warnings"];
     shell::run(&mut run.cargo(&host)?)?;
-    let package = [
-        "clippy",
-        "--package",
-        "rebalance-guard-wasm",
-        "--target",
-        "wasm32v1-none",
-    ];
+    let package = ["clippy", "--package", "rebalance-guard-wasm", "--target", "wasm32v1-none"];
     shell::run(run.cargo(&package)?.args(["--", "-D", "warnings"]))
 }
 
 fn documents(run: &mut Run<'_>) -> Result<()> {
-    let arguments = ["doc", "--no-deps", "--document-private-items"];
+    let arguments = ["doc", "--workspace", "--no-deps", "--document-private-items"];
     shell::run(run.cargo(&arguments)?.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
@@ -107,13 +88,7 @@ fn broker(run: &mut Run<'_>) -> Result<()> {
 /// Loom replaces the atomics by a flag of the whole build: its own folder, the fence alone.
 fn fence(run: &mut Run<'_>) -> Result<()> {
     let target = run.workspace.target().join("loom");
-    let arguments = [
-        "test",
-        "--package",
-        "rebalance-guard-fence",
-        "--release",
-        "--target-dir",
-    ];
+    let arguments = ["test", "--package", "rebalance-guard-fence", "--release", "--target-dir"];
     let mut cargo = run.workspace.cargo(&arguments);
     cargo.arg(target).env("RUSTFLAGS", "--cfg loom");
     cargo_test::run_cargo(run, &mut cargo, "loom:")
