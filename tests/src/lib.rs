@@ -5,3 +5,7 @@
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 pub struct Readme;
+
+pub mod broker;
+pub mod kafka;
+pub mod plugin;

@@ -51,7 +51,9 @@ impl Instance {
         let limits = plugin.limits;
         let mut store = Store::new(&plugin.engine, store_limits(limits.memory_bytes));
         store.limiter(|limits| limits);
-        arm(&mut store, plugin.ticks_per_call.saturating_mul(CALLS_TO_START), limits.fuel_per_call);
+        // A caller's engine may burn fuel although nobody limits it here.
+        let burns_fuel = store.set_fuel(u64::MAX).is_ok();
+        store.set_epoch_deadline(plugin.ticks_per_call.saturating_mul(CALLS_TO_START));
         let instance = wasmtime::Instance::new(&mut store, &plugin.module, &[]).map_err(|error| {
             match error.downcast_ref::<Trap>() {
                 Some(_) => died("start", reason(&error, limits.call_timeout)),
@@ -67,7 +69,7 @@ impl Instance {
             memory,
             buffer: 0..0,
             ticks_per_call: plugin.ticks_per_call,
-            fuel_per_call: limits.fuel_per_call,
+            fuel_per_call: burns_fuel.then_some(limits.fuel_per_call.unwrap_or(u64::MAX)),
             call_timeout: limits.call_timeout,
         };
         let found = this.early("rg_abi_version", |calls| &calls.abi_version, ())?;
@@ -122,7 +124,8 @@ impl Instance {
         pick: impl FnOnce(&Calls) -> &TypedFunc<P, R>,
         params: P,
     ) -> Result<R, LoadError> {
-        arm(&mut self.store, self.ticks_per_call * CALLS_TO_START, self.fuel_per_call);
+        let ticks = self.ticks_per_call.saturating_mul(CALLS_TO_START);
+        arm(&mut self.store, ticks, self.fuel_per_call.map(|_| u64::MAX));
         pick(&self.calls)
             .call(&mut self.store, params)
             .map_err(|error| died(call, reason(&error, self.call_timeout)))
@@ -169,7 +172,7 @@ fn no_buffer() -> Failure {
 fn arm(store: &mut Store<StoreLimits>, ticks: u64, fuel: Option<u64>) {
     store.set_epoch_deadline(ticks);
     if let Some(fuel) = fuel {
-        // Fails where the engine burns no fuel: a caller's own engine decides that itself.
+        // Only given where the engine burns it, so it does not fail.
         let _ = store.set_fuel(fuel);
     }
 }

@@ -64,8 +64,8 @@ pub struct Plugin {
     digest: Digest,
     limits: Limits,
     ticks_per_call: u64,
-    /// `None`: the caller's engine is ticked by the caller.
-    ticker: Option<Arc<Ticker>>,
+    /// Kept alive by it; `None`: the engine is ticked by whoever made it.
+    _ticker: Option<Arc<Ticker>>,
 }
 
 impl Plugin {
@@ -87,7 +87,7 @@ impl Plugin {
             limits,
             // The first tick may come at once.
             ticks_per_call: u64::from(TICKS_PER_CALL) + 1,
-            ticker: Some(Arc::new(ticker)),
+            _ticker: Some(Arc::new(ticker)),
         };
         plugin.try_out()
     }
@@ -116,7 +116,7 @@ impl Plugin {
             limits,
             // One rise may come at once, so fewer than two would end calls that did nothing wrong.
             ticks_per_call: ticks_per_call.max(2),
-            ticker: None,
+            _ticker: None,
         };
         plugin.try_out()
     }
