@@ -6,6 +6,7 @@
 //! - [`random`] makes traces from a seed; [`run`] replays one on any [`Subject`]; [`shrink()`]
 //!   makes a failing one short.
 
+mod census;
 mod compare;
 mod heap;
 mod model;
@@ -15,6 +16,7 @@ mod shrink;
 mod subject;
 mod trace;
 
+pub use census::Census;
 pub use compare::{Difference, difference};
 pub use heap::Heap;
 pub use model::Model;

@@ -10,12 +10,8 @@ impl Model {
     pub(super) fn due_commit(&self, partition: Partition) -> Option<u64> {
         let own = self.own(partition)?;
         let mark = own.mark()?;
-        let blocked = match own.phase {
-            Phase::Committing => own.open.is_some_and(|offer| offer.value == mark),
-            _ => own.open.is_some(),
-        };
         let news = own.confirmed.is_none_or(|confirmed| mark > confirmed) && mark >= own.floor;
-        if blocked || !news {
+        if own.open.is_some() || !news {
             return None;
         }
         if let Some(again) = own.again_at {
@@ -52,6 +48,8 @@ impl Model {
         };
         let Some(mark) = own.mark() else { return false };
         own.again_at = None;
+        // The last commit does not wait for an older offer.
+        own.open = own.open.filter(|offer| offer.value == mark);
         let news = match own.kind {
             None => false,
             Some(Kind::Committed) => own.confirmed.is_none_or(|confirmed| mark > confirmed),
@@ -114,7 +112,7 @@ impl Model {
         if own.open.is_some_and(|offer| offer.value == offset) {
             own.open = None;
         }
-        if own.last_offered.is_some_and(|last| offset >= last) {
+        if own.highest_offered == Some(offset) {
             own.again_at = None;
         }
         if own.phase == Phase::Committing && own.mark() == Some(offset) {

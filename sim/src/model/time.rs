@@ -28,7 +28,10 @@ impl Model {
                 (Due::OfferTimeout, Some(partition)) => self.offer_times_out(partition),
                 _ => self.drop_old_rebalances(),
             }
-            self.tidy();
+            // The storm level is judged once everything of one tick is told.
+            if self.next_due().is_none_or(|(next, _, _)| next > at) {
+                self.tidy();
+            }
         }
         self.now = until;
     }
