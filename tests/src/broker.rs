@@ -71,7 +71,9 @@ impl Broker {
         }
         match env::var_os("RG_KAFKA_LIB") {
             Some(jars) => Some(Self::start(Path::new(&jars))),
-            None => skip("neither RG_KAFKA_LIB (`cargo xtask kafka`) nor RG_KAFKA_BOOTSTRAP is set"),
+            None => {
+                skip("neither RG_KAFKA_LIB (`cargo xtask kafka`) nor RG_KAFKA_BOOTSTRAP is set")
+            }
         }
     }
 
@@ -107,9 +109,8 @@ impl Broker {
         let jars = env::var_os("RG_KAFKA_LIB").map(PathBuf::from).unwrap_or_default();
         let names = fs::read_dir(jars).into_iter().flatten().flatten();
         let names = names.map(|entry| entry.file_name().to_string_lossy().into_owned());
-        let version = |name: String| {
-            Some(name.strip_prefix("kafka_2.13-")?.strip_suffix(".jar")?.to_owned())
-        };
+        let version =
+            |name: String| Some(name.strip_prefix("kafka_2.13-")?.strip_suffix(".jar")?.to_owned());
         names.filter_map(version).next().unwrap_or_else(|| "(unknown)".to_owned())
     }
 
@@ -215,7 +216,8 @@ impl Node {
     fn start(jars: &Path) -> (Self, String) {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let folder = env::temp_dir().join(format!("rebalance-guard-kafka-{}-{number}", process::id()));
+        let folder =
+            env::temp_dir().join(format!("rebalance-guard-kafka-{}-{number}", process::id()));
         fs::create_dir_all(&folder).expect("a folder for the broker");
         let (port, controller) = (free_port(), free_port());
         let properties = folder.join("server.properties");
