@@ -16,9 +16,7 @@ pub(super) fn key(template: &KeyTemplate, record: &OwnedRecord) -> Result<String
             Piece::Part(part) => {
                 let value = value(part, record)
                     .and_then(refuse_blank)
-                    .map_err(|why| NoKey {
-                        why: format!("{part} {why}"),
-                    })?;
+                    .map_err(|why| NoKey { why: format!("{part} {why}") })?;
                 push_escaped(&mut key, &value, &template.escaped);
             }
         }
@@ -40,11 +38,7 @@ fn value<'a>(part: &'a Part, record: &'a OwnedRecord) -> Result<Cow<'a, str>, St
 
 /// Blank values are how "no value" is often written, and would make many operations one.
 fn refuse_blank(value: Cow<'_, str>) -> Result<Cow<'_, str>, String> {
-    if value.trim().is_empty() {
-        Err("is blank".to_owned())
-    } else {
-        Ok(value)
-    }
+    if value.trim().is_empty() { Err("is blank".to_owned()) } else { Ok(value) }
 }
 
 fn record_key(record: &OwnedRecord) -> Result<Cow<'_, str>, String> {
@@ -62,11 +56,7 @@ fn record_key(record: &OwnedRecord) -> Result<Cow<'_, str>, String> {
 }
 
 fn header<'a>(name: &str, record: &'a OwnedRecord) -> Result<Cow<'a, str>, String> {
-    let last = record
-        .headers
-        .iter()
-        .rev()
-        .find(|(header, _)| header == name);
+    let last = record.headers.iter().rev().find(|(header, _)| header == name);
     match last {
         None => Err("is missing in this record".to_owned()),
         Some((_, None)) => Err("is null in this record".to_owned()),
@@ -80,9 +70,8 @@ fn json<'a>(pointer: &Pointer, record: &'a OwnedRecord) -> Result<Cow<'a, str>, 
     let Some(payload) = &record.payload else {
         return Err("has no payload to look in".to_owned());
     };
-    let found = pointer
-        .find(payload)
-        .map_err(|error| format!("cannot be read: {error}"))?;
+    let text = std::str::from_utf8(payload).map_err(|error| format!("cannot be read: {error}"))?;
+    let found = pointer.find(text).map_err(|error| format!("cannot be read: {error}"))?;
     let Some(found) = found else {
         return Err("is missing in this payload".to_owned());
     };
@@ -107,9 +96,7 @@ fn push_escaped(out: &mut String, value: &str, escaped: &str) {
     for char in value.chars() {
         if escaped.contains(char) {
             let mut bytes = [0; 4];
-            char.encode_utf8(&mut bytes)
-                .bytes()
-                .for_each(|byte| push_byte(out, byte));
+            char.encode_utf8(&mut bytes).bytes().for_each(|byte| push_byte(out, byte));
         } else {
             out.push(char);
         }

@@ -23,19 +23,12 @@ pub(super) fn template(source: &str) -> Result<KeyTemplate, KeyTemplateError> {
     names_an_operation(&pieces)?;
     let escaped = separators(&pieces)?;
     let pieces = pieces.into_iter().map(|(_, piece)| piece).collect();
-    Ok(KeyTemplate {
-        source: source.to_owned(),
-        pieces,
-        escaped,
-    })
+    Ok(KeyTemplate { source: source.to_owned(), pieces, escaped })
 }
 
 /// The pieces, each with the column where it begins.
 fn pieces(source: &str) -> Result<Vec<(usize, Piece)>, KeyTemplateError> {
-    let mut reader = Reader {
-        rest: source,
-        column: 1,
-    };
+    let mut reader = Reader { rest: source, column: 1 };
     let mut pieces = Vec::new();
     while !reader.rest.is_empty() {
         let column = reader.column;
@@ -87,11 +80,7 @@ impl Reader<'_> {
                 '{' if !self.rest.starts_with("{{") => break,
                 '}' if !self.rest.starts_with("}}") => {
                     let remedy = "write `}}` for a brace as text".to_owned();
-                    return Err(error(
-                        self.column,
-                        "this `}` closes nothing".to_owned(),
-                        remedy,
-                    ));
+                    return Err(error(self.column, "this `}` closes nothing".to_owned(), remedy));
                 }
                 '{' | '}' => self.skip(2),
                 _ => self.skip(char.len_utf8()),
@@ -118,20 +107,14 @@ fn part(inside: &str, column: usize) -> Result<Part, KeyTemplateError> {
             let what = format!("`{pointer}` is no JSON pointer: {}", why.what);
             error(column + 6 + why.at, what, why.remedy.to_owned())
         }),
-        _ => Err(error(
-            column,
-            format!("there is no part `{{{inside}}}`"),
-            PARTS.to_owned(),
-        )),
+        _ => Err(error(column, format!("there is no part `{{{inside}}}`"), PARTS.to_owned())),
     }
 }
 
 /// Refuses what gives many records one key: all but the first would be skipped as done.
 fn names_an_operation(pieces: &[(usize, Piece)]) -> Result<(), KeyTemplateError> {
     let has = |wanted: fn(&Part) -> bool| {
-        pieces
-            .iter()
-            .any(|(_, piece)| matches!(piece, Piece::Part(part) if wanted(part)))
+        pieces.iter().any(|(_, piece)| matches!(piece, Piece::Part(part) if wanted(part)))
     };
     if has(|part| matches!(part, Part::RecordKey | Part::Header(_) | Part::Json(_))) {
         return Ok(());
@@ -180,9 +163,5 @@ fn separators(pieces: &[(usize, Piece)]) -> Result<String, KeyTemplateError> {
 }
 
 fn error(column: usize, what: String, remedy: String) -> KeyTemplateError {
-    KeyTemplateError {
-        column,
-        what,
-        remedy,
-    }
+    KeyTemplateError { column, what, remedy }
 }

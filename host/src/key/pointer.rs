@@ -27,37 +27,24 @@ impl Pointer {
         }
         let Some(path) = text.strip_prefix('/') else {
             let what = "it does not begin with `/`";
-            return Err(NoPointer {
-                at: 0,
-                what,
-                remedy: "write for example {json:/order/id}",
-            });
+            return Err(NoPointer { at: 0, what, remedy: "write for example {json:/order/id}" });
         };
         for (at, char) in text.chars().enumerate() {
             let next = text.chars().nth(at + 1);
             if char == '~' && !matches!(next, Some('0' | '1')) {
                 let what = "`~` stands alone";
-                return Err(NoPointer {
-                    at,
-                    what,
-                    remedy: "write `~0` for `~` and `~1` for `/`",
-                });
+                return Err(NoPointer { at, what, remedy: "write `~0` for `~` and `~1` for `/`" });
             }
         }
         let unescape = |token: &str| token.replace("~1", "/").replace("~0", "~");
-        Ok(Self {
-            tokens: path.split('/').map(unescape).collect(),
-        })
+        Ok(Self { tokens: path.split('/').map(unescape).collect() })
     }
 
     /// The JSON text at the pointer's place; `None` when there is no such place. A name that occurs
     /// twice on the way is an error: readers differ in which of the two they take.
-    pub(super) fn find<'de>(&self, json: &'de [u8]) -> serde_json::Result<Option<&'de RawValue>> {
-        let mut reader = serde_json::Deserializer::from_slice(json);
-        let found = Step {
-            tokens: &self.tokens,
-        }
-        .deserialize(&mut reader)?;
+    pub(super) fn find<'de>(&self, json: &'de str) -> serde_json::Result<Option<&'de RawValue>> {
+        let mut reader = serde_json::Deserializer::from_str(json);
+        let found = Step { tokens: &self.tokens }.deserialize(&mut reader)?;
         reader.end()?;
         Ok(found)
     }
@@ -164,9 +151,5 @@ impl<'de> Visitor<'de> for Step<'_> {
 fn index(token: &str) -> Option<usize> {
     let digits = token.bytes().all(|byte| byte.is_ascii_digit());
     let plain = token == "0" || !token.starts_with('0');
-    if digits && plain {
-        token.parse().ok()
-    } else {
-        None
-    }
+    if digits && plain { token.parse().ok() } else { None }
 }

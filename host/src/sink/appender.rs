@@ -90,9 +90,7 @@ impl<D: Disk> Appender<D> {
         let mut state = self.lock();
         if state.torn {
             let length = state.length;
-            self.disk
-                .truncate(length)
-                .map_err(|error| words_of(&self.name, &error))?;
+            self.disk.truncate(length).map_err(|error| words_of(&self.name, &error))?;
             state.torn = false;
         }
         if let Err(error) = self.disk.append(line) {
@@ -122,10 +120,7 @@ impl<D: Disk> Appender<D> {
                 return Ok(());
             }
             if state.syncing {
-                state = self
-                    .synced
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
+                state = self.synced.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             }
             state.syncing = true;

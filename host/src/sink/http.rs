@@ -86,10 +86,7 @@ impl HttpSink {
             .timeout_global(Some(settings.total))
             .timeout_recv_body(Some(BODY_TIME_MAX.min(settings.total)))
             .build();
-        Ok(Self {
-            agent: Agent::new_with_config(config),
-            url,
-        })
+        Ok(Self { agent: Agent::new_with_config(config), url })
     }
 
     fn post(&self, effect: &Effect<'_>) -> Result<Response<Body>, Error> {
@@ -118,10 +115,7 @@ impl Sink for HttpSink {
     fn deliver(&self, effect: &Effect<'_>) -> SinkAnswer {
         match self.post(effect) {
             Ok(response) => answer(response),
-            Err(error) => SinkAnswer::Retry {
-                after: None,
-                why: words_of(&error),
-            },
+            Err(error) => SinkAnswer::Retry { after: None, why: words_of(&error) },
         }
     }
 }
@@ -130,9 +124,7 @@ impl fmt::Debug for HttpSink {
     /// Without the path and query, which may hold secrets.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let host = self.url.authority().map(ToString::to_string);
-        f.debug_struct("HttpSink")
-            .field("host", &host)
-            .finish_non_exhaustive()
+        f.debug_struct("HttpSink").field("host", &host).finish_non_exhaustive()
     }
 }
 
@@ -183,9 +175,7 @@ fn check(url: &str) -> Result<Uri, HttpSinkError> {
         Some(other) => return Err(HttpSinkError::Scheme(other.to_owned())),
         None => return Err(HttpSinkError::Unreadable("it names no scheme".to_owned())),
     }
-    let authority = parsed
-        .authority()
-        .map_or("", |authority| authority.as_str());
+    let authority = parsed.authority().map_or("", |authority| authority.as_str());
     if authority.contains('@') {
         return Err(HttpSinkError::Credentials);
     }
@@ -199,11 +189,7 @@ fn check(url: &str) -> Result<Uri, HttpSinkError> {
 fn answer(mut response: Response<Body>) -> SinkAnswer {
     let status = response.status();
     let after = retry_after(&response);
-    let body = response
-        .body_mut()
-        .with_config()
-        .limit(BODY_BYTES_MAX)
-        .read_to_vec();
+    let body = response.body_mut().with_config().limit(BODY_BYTES_MAX).read_to_vec();
     let why = || match body {
         Ok(body) if !body.is_empty() => format!("the sink answered {status}: {}", excerpt(&body)),
         _ => format!("the sink answered {status}"),
@@ -212,10 +198,7 @@ fn answer(mut response: Response<Body>) -> SinkAnswer {
         200..=299 => SinkAnswer::Done,
         412 => SinkAnswer::Fenced { why: why() },
         300..=399 => SinkAnswer::Permanent {
-            why: format!(
-                "{}; a POST is not redirected, give the URL that it names",
-                why()
-            ),
+            why: format!("{}; a POST is not redirected, give the URL that it names", why()),
         },
         408 | 409 | 425 | 429 | 500.. | ..=199 => SinkAnswer::Retry { after, why: why() },
         400..=499 => SinkAnswer::Permanent { why: why() },
@@ -240,14 +223,8 @@ fn until(moment: SystemTime) -> Duration {
 /// The beginning of a body on one line.
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
-    let one_line = text
-        .chars()
-        .map(|char| if char.is_control() { ' ' } else { char });
-    one_line
-        .take(WORDS_MAX)
-        .collect::<String>()
-        .trim()
-        .to_owned()
+    let one_line = text.chars().map(|char| if char.is_control() { ' ' } else { char });
+    one_line.take(WORDS_MAX).collect::<String>().trim().to_owned()
 }
 
 fn words_of(error: &Error) -> String {

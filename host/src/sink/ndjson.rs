@@ -60,9 +60,7 @@ impl NdjsonSink {
     /// # Errors
     /// Standard output is closed.
     pub fn stdout() -> io::Result<Self> {
-        Ok(Self {
-            target: Target::Stream(Stream::stdout()?),
-        })
+        Ok(Self { target: Target::Stream(Stream::stdout()?) })
     }
 
     /// To a file, after what it holds already; made when it is not there. Something that is no
@@ -71,30 +69,18 @@ impl NdjsonSink {
     /// # Errors
     /// The file cannot be used, or another process writes to it.
     pub fn open(path: &Path, durability: Durability) -> Result<Self, NdjsonError> {
-        let unusable = |cause| NdjsonError::Unusable {
-            path: path.to_owned(),
-            cause,
-        };
+        let unusable = |cause| NdjsonError::Unusable { path: path.to_owned(), cause };
         let regular = path.metadata().map_or(true, |found| found.is_file());
         if !regular {
             let file = File::options().append(true).open(path).map_err(unusable)?;
             let stream = Stream::new(file, &path.display().to_string());
-            return Ok(Self {
-                target: Target::Stream(stream),
-            });
+            return Ok(Self { target: Target::Stream(stream) });
         }
         let mut options = File::options();
-        let file = options
-            .append(true)
-            .read(true)
-            .create(true)
-            .open(path)
-            .map_err(unusable)?;
+        let file = options.append(true).read(true).create(true).open(path).map_err(unusable)?;
         match file.try_lock() {
             Err(std::fs::TryLockError::WouldBlock) => {
-                return Err(NdjsonError::Busy {
-                    path: path.to_owned(),
-                });
+                return Err(NdjsonError::Busy { path: path.to_owned() });
             }
             // A file system without locks: the operator's word has to do.
             Err(std::fs::TryLockError::Error(_)) | Ok(()) => {}
@@ -102,9 +88,7 @@ impl NdjsonSink {
         let length = tail::repair(&file, LINE_START).map_err(unusable)?;
         tail::sync_with_folder(&file, path).map_err(unusable)?;
         let name = path.display().to_string();
-        Ok(Self {
-            target: Target::File(Appender::new(file, length, &name, durability)),
-        })
+        Ok(Self { target: Target::File(Appender::new(file, length, &name, durability)) })
     }
 }
 
@@ -113,9 +97,7 @@ impl Sink for NdjsonSink {
         let mut line = match serde_json::to_vec(&Line(effect)) {
             Ok(line) => line,
             Err(error) => {
-                return SinkAnswer::Permanent {
-                    why: error.to_string(),
-                };
+                return SinkAnswer::Permanent { why: error.to_string() };
             }
         };
         line.push(b'\n');
@@ -145,23 +127,14 @@ struct Line<'a>(&'a Effect<'a>);
 
 impl Serialize for Line<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        let Effect {
-            record,
-            idempotency_key,
-            token,
-            attempt,
-        } = *self.0;
+        let Effect { record, idempotency_key, token, attempt } = *self.0;
         let mut map = to.serialize_map(None)?;
         map.serialize_entry("topic", &*record.topic)?;
         map.serialize_entry("partition", &record.partition.index)?;
         map.serialize_entry("offset", &record.offset)?;
         map.serialize_entry("timestamp", &record.timestamp_ms)?;
         bytes(&mut map, ["key", "key_base64"], record.key.as_deref())?;
-        bytes(
-            &mut map,
-            ["payload", "payload_base64"],
-            record.payload.as_deref(),
-        )?;
+        bytes(&mut map, ["payload", "payload_base64"], record.payload.as_deref())?;
         map.serialize_entry("idempotency_key", &idempotency_key)?;
         map.serialize_entry("token", &token.map(|token| token.to_string()))?;
         map.serialize_entry("attempt", &attempt)?;

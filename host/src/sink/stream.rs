@@ -23,10 +23,7 @@ struct State {
 
 impl Stream {
     pub(super) fn new(to: File, name: &str) -> Self {
-        Self {
-            name: name.to_owned(),
-            state: Mutex::new(State { to, torn: false }),
-        }
+        Self { name: name.to_owned(), state: Mutex::new(State { to, torn: false }) }
     }
 
     /// Standard output itself: the standard library's buffer would keep the rest of a line that
