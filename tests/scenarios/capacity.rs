@@ -188,3 +188,28 @@ fn partitions_in_hand_over_are_not_forgotten_for_new_ones() {
     );
     assert_eq!((world.phase("p0"), world.phase("p1")), ("Committing".into(), "Draining".into()));
 }
+
+#[test]
+fn a_remembered_partition_that_is_assigned_again_is_not_forgotten_for_its_neighbour() {
+    let mut world = World::new();
+    for name in ["p0", "p1", "p2", "p3"] {
+        world.assign(&format!("{name}@9")).finish(&format!("{name}:9")).commit_all();
+        world.revoke(name, 0).drain();
+    }
+    world.assign_in(8, "p4@0 p0@0");
+    assert_eq!(world.outputs(), ["step back p0 10->0"]);
+    assert!(world.guard.partition_counters(crate::support::partition("p1")).is_none());
+    assert!(world.guard.partition_counters(crate::support::partition("p2")).is_some());
+}
+
+#[test]
+fn a_partition_that_ended_again_is_the_last_to_be_forgotten() {
+    let mut world = World::new();
+    for name in ["p0", "p1", "p2", "p3", "p0"] {
+        world.assign(&format!("{name}@0")).revoke(name, 0).drain();
+    }
+    world.assign("p4@0 p5@0 p6@0");
+    let remembered = |name| world.guard.partition_counters(crate::support::partition(name));
+    assert!(remembered("p0").is_some_and(|counters| counters.assignments == 2));
+    assert_eq!(["p1", "p2", "p3"].map(|name| remembered(name).is_some()), [false; 3]);
+}

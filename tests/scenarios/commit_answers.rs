@@ -1,8 +1,8 @@
 //! Every answer to a commit: in time, late, out of order, and never.
 
-use rebalance_guard::{CommitAnswer, InputError, Reply};
+use rebalance_guard::{CommitAnswer, Config, InputError, Reply};
 
-use crate::support::World;
+use crate::support::{World, small};
 
 /// p0 at 100 with 100 finished and its commit of 101 offered at tick 10.
 fn offered() -> World {
@@ -247,4 +247,17 @@ fn a_commit_in_back_off_is_offered_at_once_when_the_hand_over_comes() {
     world.commit_answer("p0:101", 1, CommitAnswer::Retry);
     world.at(20).revoke("p0", 1_000);
     assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 101, left 0", "commit p0=101"]);
+}
+
+#[test]
+fn a_stored_that_overtakes_its_retry_makes_the_retry_void() {
+    let slow = Config { commit_interval: 10_000, commit_count: 99, ..small() };
+    let mut world = World::with(slow);
+    world.assign("p0@100").finish("p0:100");
+    assert_eq!(world.tick(10_000).commits(), ["p0=101"]);
+    assert_eq!(world.commit_answer("p0:101", 1, CommitAnswer::Retry), Reply::Done);
+    assert_eq!(world.at(10_100).commit_answer("p0:101", 1, CommitAnswer::Stored), Reply::Done);
+    world.finish("p0:101");
+    assert_eq!(world.tick(19_999).commits(), Vec::<String>::new());
+    assert_eq!(world.tick(20_000).commits(), ["p0=102"]);
 }

@@ -209,6 +209,15 @@ fn a_first_copy_below_an_offered_commit_vouches_for_nothing() {
 }
 
 #[test]
+fn a_copy_held_for_a_busy_key_resumes_even_when_the_place_of_the_first_was_taken_again() {
+    let mut world = busy();
+    assert_eq!(world.outputs(), ["pause p1"]);
+    world.complete(world.ticket("p0:100"));
+    world.run("p0:101=other");
+    assert!(world.outputs().contains(&"resume p1".to_owned()));
+}
+
+#[test]
 fn a_copy_held_for_a_busy_key_is_run_when_the_first_is_given_up() {
     let mut world = busy();
     world.abandon(world.ticket("p0:100"));

@@ -99,6 +99,7 @@ fn only_the_acknowledged_dead_letter_finishes_the_offset() {
     assert_eq!(world.dead_lettered(world.ticket("p0:100")), Answered::Done);
     assert_eq!(world.mark("p0"), 101);
     assert_eq!(world.commits(), ["p0=101"]);
+    assert_eq!(world.guard.counters().dead_letters_asked, 1);
     assert_eq!(world.guard.counters().dead_lettered, 1);
     assert_eq!(world.guard.in_flight(), 0);
 }

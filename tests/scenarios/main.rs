@@ -4,6 +4,7 @@
 mod admission;
 mod answers;
 mod capacity;
+mod churn;
 mod clock;
 mod commit;
 mod commit_answers;

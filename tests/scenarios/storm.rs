@@ -244,3 +244,26 @@ fn a_lease_that_ends_in_a_storm_advises_to_wait_before_the_rejoin() {
     world.drain().tick(34_000);
     assert_eq!(world.outputs(), ["rejoin after 20000", "sealed p0 #5: lost, mark 0, left 0"]);
 }
+
+#[test]
+fn an_ownership_without_records_does_not_end_the_storm_of_fruitless_ones() {
+    let mut world = World::new();
+    for round in 1..=5 {
+        world.at(round * 10_000_000).assign("p0@0").run("p0:0");
+        world.revoke("p0", 0).drain();
+    }
+    world.at(60_000_000).assign("p0@0").revoke("p0", 0);
+    assert_eq!(world.outputs(), ["sealed p0 #6: drained, mark 0, left 0"]);
+    assert_eq!(world.guard.storm(), Storm::Storm);
+}
+
+#[test]
+fn a_rewind_is_no_fruitless_end() {
+    let mut world = World::new();
+    world.assign("p0@0");
+    for _ in 0..10 {
+        world.run("p0:0");
+        assert_eq!(world.rewind("p0:0"), Ok(rebalance_guard::Reply::Done));
+    }
+    assert_eq!(world.guard.storm(), Storm::Calm);
+}
