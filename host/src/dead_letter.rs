@@ -116,13 +116,7 @@ impl DeadLetterProducer {
         // Unbounded, since a delivery report must not wait; tickets in flight bound it.
         let (reports, answers) = unbounded();
         let producer = create(&client, &reports)?;
-        Ok(Self {
-            client,
-            topic: topic.to_owned(),
-            producer,
-            reports,
-            answers,
-        })
+        Ok(Self { client, topic: topic.to_owned(), producer, reports, answers })
     }
 
     /// Asks the cluster for the topic, waiting at most `within`: for the start, not the poll loop.
@@ -131,17 +125,10 @@ impl DeadLetterProducer {
     /// The cluster cannot be asked, or has no such topic for us.
     pub fn check(&self, within: Duration) -> Result<(), DeadLetterError> {
         let topic = self.topic.clone();
-        match self
-            .producer
-            .client()
-            .fetch_metadata(Some(&self.topic), within)
-        {
+        match self.producer.client().fetch_metadata(Some(&self.topic), within) {
             Err(cause) => Err(DeadLetterError::Unreachable { topic, cause }),
             Ok(metadata) => match metadata.topics().iter().find_map(|found| found.error()) {
-                Some(cause) => Err(DeadLetterError::Topic {
-                    topic,
-                    cause: cause.into(),
-                }),
+                Some(cause) => Err(DeadLetterError::Topic { topic, cause: cause.into() }),
                 None => Ok(()),
             },
         }
@@ -199,9 +186,7 @@ impl DeadLetterProducer {
 impl std::fmt::Debug for DeadLetterProducer {
     /// Without the client settings, which may hold secrets.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("DeadLetterProducer")
-            .field("topic", &self.topic)
-            .finish_non_exhaustive()
+        f.debug_struct("DeadLetterProducer").field("topic", &self.topic).finish_non_exhaustive()
     }
 }
 
@@ -211,17 +196,11 @@ impl DeadLetter {
         let record = &*self.record;
         let mut headers = OwnedHeaders::new_with_capacity(record.headers.len() + 10);
         for (key, value) in &record.headers {
-            headers = headers.insert(Header {
-                key,
-                value: value.as_deref(),
-            });
+            headers = headers.insert(Header { key, value: value.as_deref() });
         }
         let mut add = |key: &str, value: &str| {
             let given = std::mem::take(&mut headers);
-            headers = given.insert(Header {
-                key,
-                value: Some(value),
-            });
+            headers = given.insert(Header { key, value: Some(value) });
         };
         add(header::TOPIC, &record.topic);
         add(header::PARTITION, &record.partition.index.to_string());
@@ -276,9 +255,7 @@ impl ProducerContext for Reports {
 
 fn settings(client: &ClientConfig) -> ClientConfig {
     let mut settings = client.clone();
-    settings
-        .set("enable.idempotence", "true")
-        .set("acks", "all");
+    settings.set("enable.idempotence", "true").set("acks", "all");
     let defaults = [
         // Shorter than a drain, so that a hand-over hears of a failure before it ends.
         ("message.timeout.ms", "15000"),
@@ -299,12 +276,8 @@ fn create(
     client: &ClientConfig,
     reports: &Sender<Answer>,
 ) -> Result<ThreadedProducer<Reports>, DeadLetterError> {
-    let context = Reports {
-        answers: reports.clone(),
-    };
-    client
-        .create_with_context(context)
-        .map_err(DeadLetterError::Settings)
+    let context = Reports { answers: reports.clone() };
+    client.create_with_context(context).map_err(DeadLetterError::Settings)
 }
 
 fn reason_word(reason: Reason) -> &'static str {
@@ -319,3 +292,6 @@ fn reason_word(reason: Reason) -> &'static str {
 fn cut(text: &str, bytes_max: usize) -> &str {
     &text[..text.floor_char_boundary(bytes_max)]
 }
+
+#[cfg(test)]
+mod tests;
