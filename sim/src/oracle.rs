@@ -19,6 +19,7 @@
 mod books;
 mod hand_over;
 mod judge;
+mod outputs;
 mod rerun;
 
 use core::fmt;

@@ -1,0 +1,11 @@
+//! Random traces over the core: beside the reference model, under the oracle of the promises, and
+//! with one rule switched off at a time. `RG_SEEDS` sets how many seeds each test takes.
+
+mod coverage;
+mod differential;
+mod found;
+mod mutants;
+mod promises;
+mod support;
+mod timeouts;
+mod traces;
