@@ -2,8 +2,8 @@
 //! producer that takes them.
 //!
 //! Payload, key and headers travel unchanged, null and empty kept apart; what happened is told in
-//! headers after the original ones. The record takes the time of its arrival there (an old timestamp
-//! could make the topic's retention drop it at once); the original one is a header.
+//! headers after the original ones. The record takes the time of its arrival there (an old
+//! timestamp could make the topic's retention drop it at once); the original one is a header.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -33,7 +33,8 @@ pub mod header {
     pub const TIMESTAMP: &str = "rebalance-guard-timestamp";
     /// Why it was given up: `attempts_spent`, `permanent` or `no_usable_key`.
     pub const REASON: &str = "rebalance-guard-reason";
-    /// What the sink or the key template said last, cut to [`ERROR_BYTES_MAX`]; absent when nothing.
+    /// What the sink or the key template said last, cut to [`ERROR_BYTES_MAX`]; absent when
+    /// nothing.
     pub const ERROR: &str = "rebalance-guard-error";
     /// How often it was tried.
     pub const ATTEMPTS: &str = "rebalance-guard-attempts";
@@ -135,8 +136,8 @@ impl DeadLetterProducer {
     }
 
     /// Sends a dead letter, never blocking. Each ticket sent is answered once, through
-    /// [`DeadLetterProducer::answers`]; one that finds the queue full is answered at once as failed,
-    /// and the guard asks again after its back-off.
+    /// [`DeadLetterProducer::answers`]; one that finds the queue full is answered at once as
+    /// failed, and the guard asks again after its back-off.
     pub fn send(&mut self, ticket: Ticket, letter: &DeadLetter) {
         if let Err(why) = self.replace_if_dead() {
             self.refuse(ticket, &why);
@@ -168,7 +169,7 @@ impl DeadLetterProducer {
         let Some((_, why)) = self.producer.client().fatal_error() else {
             return Ok(());
         };
-        tracing::warn!(topic = %self.topic, %why, "the dead-letter producer died, starting another");
+        tracing::warn!(topic = %self.topic, %why, "the dead-letter producer died: making another");
         let fresh = create(&self.client, &self.reports)?;
         let dead = std::mem::replace(&mut self.producer, fresh);
         // Its end waits for reports, of which each unanswered ticket still gets one.
@@ -259,7 +260,8 @@ fn settings(client: &ClientConfig) -> ClientConfig {
     let defaults = [
         // Shorter than a drain, so that a hand-over hears of a failure before it ends.
         ("message.timeout.ms", "15000"),
-        // The cluster's limit decides, not the client's: the record was consumed, so it fits nearly.
+        // The cluster's limit decides, not the client's: the record was consumed, so it fits
+        // nearly.
         ("message.max.bytes", "104857600"),
         // As Java clients do, so that a key finds the partition number that it came from.
         ("partitioner", "murmur2_random"),

@@ -127,7 +127,8 @@ fn act(then: &Then, mut stream: &TcpStream, keep: &Mutex<Vec<TcpStream>>) -> boo
         Then::Drip(head) => {
             let _ = stream.write_all(head.as_bytes());
             while stream.write_all(b"x").is_ok() {
-                thread::sleep(Duration::from_millis(20)); // the server's slowness itself
+                // The slowness that is tried here.
+                thread::sleep(Duration::from_millis(20));
             }
             false
         }

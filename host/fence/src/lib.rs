@@ -7,9 +7,10 @@
 //! given, so what no worker has begun never begins; and when [`OwnershipFence::wait_released`]
 //! answers `true`, no worker is inside an effect of that assignment, and none will ever be again.
 //!
-//! Openness and the count of permits live in *one* atomic word: a worker that counted itself in one
-//! atomic and read openness from another could pass a fence that is being closed, whatever the
-//! memory order of a load and a store that do not meet. The model checker says the same; run it with
+//! Openness and the count of permits live in *one* atomic word: a worker that counted itself in
+//! one atomic and read openness from another could pass a fence that is being closed, whatever
+//! the memory order of a load and a store that do not meet. The model checker says the same; run
+//! it with
 //!
 //! ```text
 //! RUSTFLAGS="--cfg loom" cargo test -p rebalance-guard-fence --release
@@ -70,9 +71,7 @@ impl OwnershipFence {
             // barrier wait for an effect that never happens.
             match word.compare_exchange_weak(seen, seen + 1, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
-                    return Some(Permit {
-                        shared: &self.shared,
-                    });
+                    return Some(Permit { shared: &self.shared });
                 }
                 Err(now) => seen = now,
             }
@@ -106,15 +105,9 @@ impl OwnershipFence {
 
     #[cfg(not(loom))]
     fn sleep_until_released(&self, within: Duration) -> bool {
-        let guard = self
-            .shared
-            .sleep
-            .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
-        let woken = self
-            .shared
-            .released
-            .wait_timeout_while(guard, within, |()| !self.is_released());
+        let guard = self.shared.sleep.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let woken =
+            self.shared.released.wait_timeout_while(guard, within, |()| !self.is_released());
         drop(woken);
         self.is_released()
     }
@@ -122,17 +115,9 @@ impl OwnershipFence {
     /// The model has no time, so it waits for ever: a lost wake-up shows as a deadlock.
     #[cfg(loom)]
     fn sleep_until_released(&self, _within: Duration) -> bool {
-        let mut guard = self
-            .shared
-            .sleep
-            .lock()
-            .expect("loom's lock is not poisoned");
+        let mut guard = self.shared.sleep.lock().expect("loom's lock is not poisoned");
         while !self.is_released() {
-            guard = self
-                .shared
-                .released
-                .wait(guard)
-                .expect("loom's lock is not poisoned");
+            guard = self.shared.released.wait(guard).expect("loom's lock is not poisoned");
         }
         true
     }
@@ -146,9 +131,7 @@ impl OwnershipFence {
 impl fmt::Debug for OwnershipFence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut out = f.debug_struct("OwnershipFence");
-        out.field("open", &self.is_open())
-            .field("in_effect", &self.in_effect())
-            .finish()
+        out.field("open", &self.is_open()).field("in_effect", &self.in_effect()).finish()
     }
 }
 
@@ -162,8 +145,8 @@ impl Drop for Permit<'_> {
     fn drop(&mut self) {
         let before = self.shared.word.fetch_sub(1, Ordering::AcqRel);
         if before == CLOSED | 1 {
-            // Through the lock: a waiter that saw the old word either sleeps already, or still holds
-            // the lock and looks again.
+            // Through the lock: a waiter that saw the old word either sleeps already, or still
+            // holds the lock and looks again.
             drop(self.shared.sleep.lock());
             self.shared.released.notify_all();
         }

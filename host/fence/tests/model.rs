@@ -57,11 +57,7 @@ fn after_release_nobody_is_inside_and_nothing_is_added() {
         let (begun, ended) = world.seen();
         assert_eq!(begun, ended, "released while an effect was open");
         let acted = worker.join().expect("the worker ends");
-        assert_eq!(
-            world.seen(),
-            (begun, ended),
-            "an effect was added after release"
-        );
+        assert_eq!(world.seen(), (begun, ended), "an effect was added after release");
         assert_eq!(acted, begun == 1);
     });
 }
@@ -83,11 +79,7 @@ fn two_workers_are_both_waited_for() {
         let (begun, ended) = world.seen();
         assert_eq!(begun, ended, "released while an effect was open");
         let acted = workers.map(|worker| worker.join().expect("the worker ends"));
-        assert_eq!(
-            world.seen(),
-            (begun, ended),
-            "an effect was added after release"
-        );
+        assert_eq!(world.seen(), (begun, ended), "an effect was added after release");
         assert_eq!(acted.iter().filter(|acted| **acted).count(), begun);
     });
 }

@@ -23,10 +23,7 @@ fn an_open_fence_gives_permits() {
     assert_eq!(fence.in_effect(), 2);
     drop((first, second));
     assert_eq!(fence.in_effect(), 0);
-    assert!(
-        !fence.is_released(),
-        "an open fence is not released, though nobody is inside"
-    );
+    assert!(!fence.is_released(), "an open fence is not released, though nobody is inside");
 }
 
 #[test]
@@ -127,18 +124,10 @@ fn the_fence_holds_against_concurrent_threads_and_nothing_is_added_after_release
                 std::hint::spin_loop();
             }
             assert!(fence.wait_released(LONG));
-            assert_eq!(
-                inside.load(Ordering::Relaxed),
-                0,
-                "a worker is inside after release"
-            );
+            assert_eq!(inside.load(Ordering::Relaxed), 0, "a worker is inside after release");
             let at_release = effects.load(Ordering::Relaxed);
             for _ in 0..1_000 {
-                assert_eq!(
-                    effects.load(Ordering::Relaxed),
-                    at_release,
-                    "added after release"
-                );
+                assert_eq!(effects.load(Ordering::Relaxed), at_release, "added after release");
             }
             ended.store(true, Ordering::Release);
         });

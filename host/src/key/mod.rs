@@ -22,7 +22,7 @@ use crate::record::OwnedRecord;
 /// |---|---|
 /// | `{key}` | the Kafka record key; `%` and bytes that are not UTF-8 as `%XX` |
 /// | `{header:NAME}` | the last header of that name, UTF-8 |
-/// | `{json:/pointer}` | a string, number (its exact text), `true` or `false` in the payload, by JSON pointer (RFC 6901) |
+/// | `{json:/pointer}` | a string, number (exact text) or truth value in the payload (RFC 6901) |
 /// | `{topic}` `{partition}` `{offset}` | where the record was read |
 ///
 /// Everything else is text; `{{` and `}}` are single braces. When a template joins parts, each

@@ -12,8 +12,8 @@ use super::words_of;
 /// When a line in a file counts as done.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Durability {
-    /// When the disk has it: synced before the answer, one sync for all that wait. What was answered
-    /// survives a power cut.
+    /// When the disk has it: synced before the answer, one sync for all that wait. What was
+    /// answered survives a power cut.
     #[default]
     EachAnswer,
     /// When the system has it: synced when the process ends. Survives the process, not the machine.

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | 2xx | done |
 //! | 412 | fenced: the receiver has seen a higher token, so a newer owner acts |
-//! | 408, 409, 425, 429, 5xx, nonsense, none | tried again, not before `Retry-After` (at most an hour) |
+//! | 408, 409, 425, 429, 5xx, nonsense, none | tried again; `Retry-After` counts, up to an hour |
 //! | other 4xx, any 3xx | permanent: a `POST` is never redirected |
 
 use std::fmt;
@@ -56,8 +56,8 @@ pub enum HttpSinkError {
     Unreadable(String),
     /// TLS is not in this build.
     #[error(
-        "https:// sinks are not supported by this build: give an http:// URL, for example of a proxy \
-         on this machine that speaks TLS to the receiver"
+        "https:// sinks are not supported by this build: give an http:// URL, for example of a \
+         proxy on this machine that speaks TLS to the receiver"
     )]
     Https,
     /// Neither of the two.
@@ -185,7 +185,8 @@ fn check(url: &str) -> Result<Uri, HttpSinkError> {
     Ok(parsed)
 }
 
-/// The headers decide. The body is read for its words, and so that the connection can be used again.
+/// The headers decide. The body is read for its words, and so that the connection can be used
+/// again.
 fn answer(mut response: Response<Body>) -> SinkAnswer {
     let status = response.status();
     let after = retry_after(&response);

@@ -90,11 +90,7 @@ impl Job {
 impl JobId {
     /// The name of `record` inside `assignment`.
     pub fn of(record: &OwnedRecord, assignment: Option<Assignment>) -> Self {
-        Self {
-            partition: record.partition,
-            offset: record.offset,
-            assignment,
-        }
+        Self { partition: record.partition, offset: record.offset, assignment }
     }
 }
 
@@ -110,7 +106,8 @@ pub enum JobResult {
         permanent: bool,
         /// What the sink said.
         why: String,
-        /// The sink asked not to be tried before so long from now; the host submits no retry before.
+        /// The sink asked not to be tried before so long from now; the host submits no retry
+        /// before.
         after: Option<Duration>,
     },
     /// The sink has seen a newer owner. The pool closed the fence: nothing more of the assignment

@@ -28,7 +28,8 @@ pub struct WorkerPool {
 struct Shared {
     state: Mutex<State>,
     work: Condvar,
-    /// What each worker is at, apart from `state`: it is cleared when the result has been handed on.
+    /// What each worker is at, apart from `state`: it is cleared when the result has been handed
+    /// on.
     running: Box<[Mutex<Option<JobId>>]>,
     sink: Arc<dyn Sink>,
 }
@@ -46,10 +47,7 @@ impl WorkerPool {
     pub fn start(settings: PoolSettings, sink: Arc<dyn Sink>) -> io::Result<Self> {
         let workers = settings.workers.get();
         let capacity = settings.capacity.get();
-        let state = State {
-            queue: Queue::new(settings.order, capacity),
-            stopping: false,
-        };
+        let state = State { queue: Queue::new(settings.order, capacity), stopping: false };
         let shared = Arc::new(Shared {
             state: Mutex::new(state),
             work: Condvar::new(),
@@ -74,10 +72,7 @@ impl WorkerPool {
     ///
     /// # Errors
     /// The job itself, when the pool is full or ends.
-    #[allow(
-        clippy::result_large_err,
-        reason = "the caller gets its job back, as it was"
-    )]
+    #[allow(clippy::result_large_err, reason = "the caller gets its job back, as it was")]
     pub fn try_submit(&self, job: Job) -> Result<(), Job> {
         let mut state = self.shared.lock();
         if state.stopping {
@@ -94,8 +89,8 @@ impl WorkerPool {
         &self.results
     }
 
-    /// The failed record is finished with: its dead letter was acknowledged, or it was given up. Its
-    /// lane goes on. Answers whether a lane was waiting for it.
+    /// The failed record is finished with: its dead letter was acknowledged, or it was given up.
+    /// Its lane goes on. Answers whether a lane was waiting for it.
     pub fn settle(&self, record: &OwnedRecord, assignment: Option<Assignment>) -> bool {
         let mut state = self.shared.lock();
         let settled = state.queue.settle(record, assignment);
@@ -103,9 +98,10 @@ impl WorkerPool {
         settled
     }
 
-    /// Takes back every job of the assignment that has not begun, each as abandoned, and lets go of
-    /// its lanes. Called after the assignment's fence was closed, on revoke as on loss. What a worker
-    /// is inside still comes back through [`WorkerPool::results`], and keeps its lane until then.
+    /// Takes back every job of the assignment that has not begun, each as abandoned, and lets go
+    /// of its lanes. Called after the assignment's fence was closed, on revoke as on loss. What a
+    /// worker is inside still comes back through [`WorkerPool::results`], and keeps its lane
+    /// until then.
     pub fn forget(&self, assignment: Assignment) -> Vec<Done> {
         let mut state = self.shared.lock();
         let jobs = state.queue.forget(assignment);
@@ -118,21 +114,14 @@ impl WorkerPool {
     pub fn load(&self) -> Load {
         let busy = self.shared.running().len();
         let state = self.shared.lock();
-        Load {
-            busy,
-            queued: state.queue.queued(),
-            blocked: state.queue.blocked(),
-        }
+        Load { busy, queued: state.queue.queued(), blocked: state.queue.blocked() }
     }
 
     /// Begins nothing more, waits at most `within` for what runs, and says what was left.
     pub fn shutdown(self, within: Duration) -> Leftovers {
-        let deadline = clock::now() + within;
+        let deadline = clock::now() + within.min(SHUTDOWN_MAX);
         let jobs = self.shared.stop();
-        let mut left = Leftovers {
-            done: abandoned(jobs).collect(),
-            running: Vec::new(),
-        };
+        let mut left = Leftovers { done: abandoned(jobs).collect(), running: Vec::new() };
         while let Ok(done) = self.results.recv_deadline(deadline) {
             left.done.push(done);
         }
@@ -179,10 +168,7 @@ impl Shared {
                 self.set_running(index, Some(job.id()));
                 return Some(job);
             }
-            state = self
-                .work
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
+            state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
@@ -206,26 +192,23 @@ impl Shared {
     }
 
     fn set_running(&self, index: usize, id: Option<JobId>) {
-        *self.running[index]
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = id;
+        *self.running[index].lock().unwrap_or_else(PoisonError::into_inner) = id;
     }
 
     fn running(&self) -> Vec<JobId> {
         let slots = self.running.iter();
-        slots
-            .filter_map(|slot| *slot.lock().unwrap_or_else(PoisonError::into_inner))
-            .collect()
+        slots.filter_map(|slot| *slot.lock().unwrap_or_else(PoisonError::into_inner)).collect()
     }
 }
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared")
-            .field("workers", &self.running.len())
-            .finish_non_exhaustive()
+        f.debug_struct("Shared").field("workers", &self.running.len()).finish_non_exhaustive()
     }
 }
+
+/// As good as for ever, and no clock overflows by it.
+const SHUTDOWN_MAX: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// Runs one job behind its fence. The permit is given back before anybody hears of the result.
 fn run(sink: &dyn Sink, job: &Job) -> JobResult {
@@ -249,16 +232,10 @@ fn deliver(sink: &dyn Sink, job: &Job) -> JobResult {
     match answer {
         Ok(SinkAnswer::Done) => JobResult::Completed,
         Ok(SinkAnswer::Fenced { why }) => JobResult::Fenced { why },
-        Ok(SinkAnswer::Retry { after, why }) => JobResult::Failed {
-            permanent: false,
-            why,
-            after,
-        },
-        Ok(SinkAnswer::Permanent { why }) => JobResult::Failed {
-            permanent: true,
-            why,
-            after: None,
-        },
+        Ok(SinkAnswer::Retry { after, why }) => JobResult::Failed { permanent: false, why, after },
+        Ok(SinkAnswer::Permanent { why }) => {
+            JobResult::Failed { permanent: true, why, after: None }
+        }
         Err(panic) => JobResult::Failed {
             permanent: false,
             why: format!("the sink panicked: {}", words_of(&*panic)),
@@ -276,8 +253,5 @@ fn words_of(panic: &(dyn Any + Send)) -> &str {
 }
 
 fn abandoned(jobs: Vec<Job>) -> impl Iterator<Item = Done> {
-    jobs.into_iter().map(|job| Done {
-        job,
-        result: JobResult::Abandoned,
-    })
+    jobs.into_iter().map(|job| Done { job, result: JobResult::Abandoned })
 }

@@ -13,8 +13,8 @@ use crate::record::OwnedRecord;
 pub(super) struct Queue {
     order: Order,
     capacity: usize,
-    /// Jobs waiting or running, and failed holders: a retry finds its place kept, so those that wait
-    /// behind it can never keep it out.
+    /// Jobs waiting or running, and failed holders: a retry finds its place kept, so those that
+    /// wait behind it can never keep it out.
     taken: usize,
     ready: VecDeque<Job>,
     lanes: HashMap<LaneKey, Lane>,
@@ -56,13 +56,7 @@ pub(super) enum End {
 
 impl Queue {
     pub(super) fn new(order: Order, capacity: usize) -> Self {
-        Self {
-            order,
-            capacity,
-            taken: 0,
-            ready: VecDeque::new(),
-            lanes: HashMap::new(),
-        }
+        Self { order, capacity, taken: 0, ready: VecDeque::new(), lanes: HashMap::new() }
     }
 
     /// Takes the job, or gives it back when there is no room.
@@ -117,12 +111,7 @@ impl Queue {
     pub(super) fn settle(&mut self, record: &OwnedRecord, assignment: Option<Assignment>) -> bool {
         let id = JobId::of(record, assignment);
         match self.lane_of(record) {
-            Some(key)
-                if self
-                    .lanes
-                    .get(&key)
-                    .is_some_and(|lane| lane.is_blocked_by(id)) =>
-            {
+            Some(key) if self.lanes.get(&key).is_some_and(|lane| lane.is_blocked_by(id)) => {
                 self.release(&key);
                 true
             }
@@ -181,19 +170,11 @@ impl Queue {
 
     /// Jobs that wait for a worker or for their lane.
     pub(super) fn queued(&self) -> usize {
-        self.ready.len()
-            + self
-                .lanes
-                .values()
-                .map(|lane| lane.waiting.len())
-                .sum::<usize>()
+        self.ready.len() + self.lanes.values().map(|lane| lane.waiting.len()).sum::<usize>()
     }
 
     pub(super) fn blocked(&self) -> usize {
-        self.lanes
-            .values()
-            .filter(|lane| lane.state == Turn::Blocked)
-            .count()
+        self.lanes.values().filter(|lane| lane.state == Turn::Blocked).count()
     }
 
     /// The holder is done: the next in line, or the lane's end.
@@ -227,11 +208,7 @@ impl Queue {
 
 impl Lane {
     fn held_by(holder: JobId) -> Self {
-        Self {
-            holder,
-            state: Turn::Going,
-            waiting: VecDeque::new(),
-        }
+        Self { holder, state: Turn::Going, waiting: VecDeque::new() }
     }
 
     fn is_blocked_by(&self, id: JobId) -> bool {
