@@ -13,6 +13,7 @@ use std::sync::LazyLock;
 use clap::{ArgMatches, CommandFactory, FromArgMatches};
 
 use args::{Cli, Command};
+pub(crate) use logs::start as start_logs;
 
 use crate::config::EngineName;
 use crate::gateway::EngineFactory;

@@ -2,6 +2,8 @@
 
 use clap::{Args, ValueEnum};
 
+use crate::config::EngineName;
+
 /// Flags of `demo`.
 #[derive(Args, Clone, Debug)]
 #[non_exhaustive]
@@ -58,6 +60,14 @@ pub struct MemberArgs {
 }
 
 impl DemoEngine {
+    /// The gateway's name for it.
+    pub(super) const fn name(self) -> EngineName {
+        match self {
+            Self::Native => EngineName::Native,
+            Self::Plugin => EngineName::Embedded,
+        }
+    }
+
     /// The word of the flag.
     pub const fn word(self) -> &'static str {
         match self {

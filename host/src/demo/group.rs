@@ -12,6 +12,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::DemoEngine;
 use super::ledger::Ledger;
+use super::member::LOGS;
 use super::wire::Told;
 use crate::clock;
 
@@ -118,7 +119,7 @@ impl Group {
         }
         // A group of its own: Ctrl-C is the demo's, which then ends its members.
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
-        command.stderr(if std::env::var_os("RG_DEMO_LOGS").is_some() {
+        command.stderr(if std::env::var_os(LOGS).is_some() {
             Stdio::inherit()
         } else {
             Stdio::null()

@@ -170,12 +170,12 @@ async fn answer(
     let Some(call) = call(&member, &head.headers, &body.to_bytes()) else {
         return Ok(response(StatusCode::BAD_REQUEST, "no order with its Kafka place".into()));
     };
+    let _open = Open::new(&shared, &member);
     let (ruling, hold) = shared.rule(&call);
     match hold {
         Some(released) => shared.until_released(released).await,
         None => tokio::time::sleep(shared.work).await,
     }
-    shared.close(&member);
     Ok(respond(ruling, &call))
 }
 
@@ -183,7 +183,6 @@ impl Shared {
     /// Rules on a call; gives what to wait for when its answer is to be held.
     fn rule(&self, call: &Call) -> (Ruling, Option<watch::Receiver<u64>>) {
         let mut book = lock(&self.book);
-        *book.open.entry(call.line.member.clone()).or_default() += 1;
         let ruling = book.rule(call);
         let mut wanted = lock(&self.wanted);
         if ruling != Ruling::Applied || wanted.as_ref() != Some(&call.line.member) {
@@ -205,9 +204,24 @@ impl Shared {
             *lock(&self.held) = None;
         }
     }
+}
 
-    fn close(&self, member: &str) {
-        if let Some(open) = lock(&self.book).open.get_mut(member) {
+/// A call that is being answered; it ends with its connection, too.
+struct Open<'a> {
+    shared: &'a Shared,
+    member: &'a str,
+}
+
+impl<'a> Open<'a> {
+    fn new(shared: &'a Shared, member: &'a str) -> Self {
+        *lock(&shared.book).open.entry(member.to_owned()).or_default() += 1;
+        Self { shared, member }
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        if let Some(open) = lock(&self.shared.book).open.get_mut(self.member) {
             *open = open.saturating_sub(1);
         }
     }

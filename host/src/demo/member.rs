@@ -12,20 +12,29 @@ use signal_hook::iterator::Signals;
 use super::traffic::{DEAD_LETTERS, GROUP, TOPIC};
 use super::wire::{Latencies, Told};
 use super::{DemoEngine, MemberArgs, unguarded};
-use crate::config::EngineName;
 use crate::gateway::{self, Event, Observer, Protocol, RebalanceKind, Settings, StartAt};
 use crate::key::KeyTemplate;
 use crate::sink::{HttpSettings, HttpSink, Sink};
 use crate::workers::Order;
 
+/// Which logs of the members are shown, such as `info`; none without it.
+pub(super) const LOGS: &str = "RG_DEMO_LOGS";
 /// Worker threads of a member, in both arms.
 pub(super) const WORKERS: usize = 4;
+/// Drain and commit time of a hand-over: a mock cluster with short sessions goes on without a member
+/// that takes longer than two seconds, and refuses commits while the next rebalance gathers.
+const SHORT_MS: u64 = 800;
 /// Session and heartbeat, in both arms: what the mock cluster serves soundly.
 pub(super) const CLIENT: &[(&str, &str)] =
     &[("session.timeout.ms", "3000"), ("heartbeat.interval.ms", "500")];
 
 /// Runs one member until SIGTERM, or until its parent is gone.
 pub fn run(args: &MemberArgs) -> u8 {
+    if let Ok(filter) = std::env::var(LOGS)
+        && let Err(why) = crate::cli::start_logs(false, &filter)
+    {
+        eprintln!("{why}");
+    }
     let ended =
         end_with_parent().map_err(|error| error.to_string()).and_then(|()| match args.engine {
             Some(engine) => guarded(args, engine),
@@ -89,10 +98,6 @@ fn guarded(args: &MemberArgs, engine: DemoEngine) -> Result<(), String> {
 }
 
 fn settings(args: &MemberArgs, engine: DemoEngine) -> Result<Settings, String> {
-    let engine = match engine {
-        DemoEngine::Native => EngineName::Native,
-        DemoEngine::Plugin => EngineName::Embedded,
-    };
     let client: BTreeMap<_, _> =
         CLIENT.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     Ok(Settings {
@@ -103,14 +108,14 @@ fn settings(args: &MemberArgs, engine: DemoEngine) -> Result<Settings, String> {
         instance_id: None,
         start_at: StartAt::Earliest,
         client,
-        guard: Config::default(),
-        engine: crate::cli::engine(&engine)?,
+        guard: Config { commit_timeout: SHORT_MS, ..Config::default() },
+        engine: crate::cli::engine(&engine.name())?,
         key: KeyTemplate::parse("{json:/order}").map_err(|error| error.to_string())?,
         order: Order::Partition,
         workers: WORKERS,
         sink: sink(args)?,
         dead_letter_topic: Some(DEAD_LETTERS.into()),
-        drain: Duration::from_secs(5),
+        drain: Duration::from_millis(SHORT_MS),
         bytes_max: Settings::BYTES_MAX,
     })
 }

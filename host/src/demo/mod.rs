@@ -55,6 +55,8 @@ pub fn run(args: &DemoArgs) -> u8 {
 
 /// What the types of the flags cannot say.
 fn refuse(args: &DemoArgs) -> Result<(), String> {
+    // Said now, and not by a member after half the time.
+    crate::cli::engine(&args.engine.name())?;
     if args.partitions < args.members {
         return Err(format!(
             "{} members cannot share {} partitions: give --partitions {} or more",

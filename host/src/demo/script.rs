@@ -27,10 +27,10 @@ pub(super) enum DemoError {
     Interrupted,
     #[error(
         "the demo waited {seconds} s for {what}, in vain; a busy machine may need fewer \
-             --records or a lower --rate. RG_DEMO_LOGS=1 shows the members' logs"
+             --records or a lower --rate. RG_DEMO_LOGS=info shows the members' logs"
     )]
     TooLong { what: String, seconds: u64 },
-    #[error("{0}; RG_DEMO_LOGS=1 shows the members' logs")]
+    #[error("{0}; RG_DEMO_LOGS=info shows the members' logs")]
     MemberGone(String),
     #[error(
         "the ledger {0} cannot be written: {1}; free some space, or set TMPDIR to another place"
