@@ -6,6 +6,8 @@
 //! - [`random`] makes traces from a seed; [`run`] replays one on any [`Subject`]; [`shrink()`]
 //!   makes a failing one short.
 
+#![forbid(unsafe_code)]
+
 mod census;
 mod compare;
 mod heap;

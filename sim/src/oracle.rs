@@ -2,14 +2,14 @@
 //!
 //! | promise | how it is seen |
 //! |---|---|
-//! | P1 | no ticket for an assignment from its revoke on; issued ones count until its seal, not after |
-//! | P2 | every commit offered is the completion mark of the oracle's own books, or the sealed one |
+//! | P1 | no ticket for an assignment from its revoke on; issued ones count until its seal |
+//! | P2 | every commit offered is the completion mark of the oracle's own books |
 //! | P3 | offers of an assignment never fall, nor lie below what was confirmed in it |
 //! | P4 | after a loss neither tickets nor commits, and the report says lost |
-//! | P5 | a drain is reported by its deadline with the right remainder, and ends a commit time later |
+//! | P5 | a drain is reported by its deadline with what was left, and ends a commit time later |
 //! | P6 | the trace without its refused inputs gives the same answers |
 //! | P7 | nothing is admitted above a held record, no commit passes one |
-//! | P8 | the trace without its stale inputs gives the same answers; stale tickets are answered so |
+//! | P8 | the trace without its stale inputs gives the same answers; stale ones are told so |
 //! | P9 | a key runs again, and is skipped, exactly when the window and the flights say so |
 //! | P10 | clamping late ticks, and adding some, changes nothing |
 //! | P12 | outputs end; window and budget are never exceeded |
