@@ -415,3 +415,19 @@ fn urls_that_cannot_be_posted_to_are_refused_with_a_remedy() {
     let server = Server::status("200 OK", "", "");
     assert!(!format!("{:?}", server.sink()).contains("shop=1"));
 }
+
+#[test]
+fn a_host_name_is_looked_up_and_remembered() {
+    let server = Server::status("200 OK", "", "");
+    let url = server.url.replace("127.0.0.1", "localhost");
+    let (connect, total) = (HttpSettings::CONNECT, HttpSettings::TOTAL);
+    let sink = HttpSink::new(&HttpSettings { url, connect, total, connections: 1 }).unwrap();
+    for _ in 0..3 {
+        assert_eq!(sink.deliver(&effect(&record())), SinkAnswer::Done);
+        let request = server.requests.recv().unwrap();
+        assert!(request.headers["host"].starts_with("localhost:"), "{request:?}");
+    }
+    let (url, connections) = ("http://no-such-host.invalid/".to_owned(), 1);
+    let nowhere = HttpSink::new(&HttpSettings { url, connect, total, connections }).unwrap();
+    retry(nowhere.deliver(&effect(&record())));
+}

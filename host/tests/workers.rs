@@ -467,9 +467,12 @@ fn the_unguarded_arm_runs_without_ticket_token_and_fence() {
     expect_completed(&pool, (0, 7));
 }
 
+/// Partition and record key.
+type Lane = (i32, Option<Vec<u8>>);
+
 /// Logs offsets by lane and fails every seventh record once.
 #[derive(Default)]
-struct Log(Mutex<HashMap<(i32, Option<Vec<u8>>), Vec<i64>>>);
+struct Log(Mutex<HashMap<Lane, Vec<i64>>>);
 
 impl Sink for Log {
     fn deliver(&self, effect: &Effect<'_>) -> SinkAnswer {

@@ -7,11 +7,16 @@
 //! | 408, 409, 425, 429, 5xx, nonsense, none | tried again; `Retry-After` counts, up to an hour |
 //! | other 4xx, any 3xx | permanent: a `POST` is never redirected |
 
+mod resolve;
+
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ureq::http::{Response, Uri, header::RETRY_AFTER};
+use ureq::unversioned::transport::DefaultConnector;
 use ureq::{Agent, Body, Error, Timeout};
+
+use resolve::Remembering;
 
 use super::{Sink, SinkAnswer};
 use crate::clock;
@@ -86,7 +91,8 @@ impl HttpSink {
             .timeout_global(Some(settings.total))
             .timeout_recv_body(Some(BODY_TIME_MAX.min(settings.total)))
             .build();
-        Ok(Self { agent: Agent::new_with_config(config), url })
+        let (connector, resolver) = (DefaultConnector::default(), Remembering::default());
+        Ok(Self { agent: Agent::with_parts(config, connector, resolver), url })
     }
 
     fn post(&self, effect: &Effect<'_>) -> Result<Response<Body>, Error> {
@@ -239,6 +245,3 @@ fn words_of(error: &Error) -> String {
         other => format!("no answer from the sink: {other}"),
     }
 }
-
-#[cfg(test)]
-mod tests;
