@@ -9,6 +9,7 @@ mod clock;
 mod commit;
 mod commit_answers;
 mod commit_starts;
+mod counters;
 mod drain;
 mod duplicates;
 mod fence;

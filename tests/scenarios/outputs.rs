@@ -73,23 +73,3 @@ fn what_was_pulled_is_not_given_again() {
     );
     assert_eq!(world.tick(4_999).outputs(), Vec::<String>::new());
 }
-
-#[test]
-fn counters_tell_partitions_apart() {
-    let mut world = World::with(Config { window: 1, ..small() });
-    world.assign("p0@100 p1@0").run("p0:100=a");
-    world.admit("p1:0");
-    world.admit("p0:100=a");
-    world.admit("p0:99");
-    world.complete(world.ticket("p0:100"));
-    world.complete(world.ticket("p0:100"));
-    let counted = |world: &World, name| {
-        let partition = crate::support::partition(name);
-        let c = world.guard.partition_counters(partition).expect("remembered");
-        [c.admitted, c.skipped, c.held, c.refused, c.finished, c.stale, c.assignments]
-    };
-    assert_eq!(counted(&world, "p0"), [1, 1, 0, 1, 1, 1, 1]);
-    assert_eq!(counted(&world, "p1"), [0, 0, 1, 0, 0, 0, 1]);
-    world.revoke("p0", 0);
-    assert_eq!(counted(&world, "p0"), [1, 1, 0, 1, 1, 1, 1]);
-}
