@@ -54,7 +54,7 @@ impl WorkerPool {
             running: (0..workers).map(|_| Mutex::new(None)).collect(),
             sink,
         });
-        let (sender, results) = bounded(capacity.saturating_add(workers));
+        let (sender, results) = bounded(capacity.min(RESULTS_MAX));
         let pool = Self { shared, results };
         for index in 0..workers {
             let (shared, sender) = (Arc::clone(&pool.shared), sender.clone());
@@ -207,6 +207,8 @@ impl std::fmt::Debug for Shared {
     }
 }
 
+/// Results that wait for the poll thread; its room is taken at once, and workers may wait.
+const RESULTS_MAX: usize = 1024;
 /// As good as for ever, and no clock overflows by it.
 const SHUTDOWN_MAX: Duration = Duration::from_secs(u32::MAX as u64);
 
