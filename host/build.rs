@@ -20,5 +20,8 @@ fn embed(file: &Path) -> String {
         panic!("RG_PLUGIN_WASM names {}: {error}; build it with `cargo xtask wasm`", file.display())
     });
     println!("cargo::rerun-if-changed={}", file.display());
-    format!("const EMBEDDED: Option<&[u8]> = Some(include_bytes!({:?}));\n", file.display().to_string())
+    format!(
+        "const EMBEDDED: Option<&[u8]> = Some(include_bytes!({:?}));\n",
+        file.display().to_string()
+    )
 }

@@ -2,15 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use rebalance_guard::{
-    Config, Input, Offset, Outcome, Partition, Record, Resume, Tick, Ticket,
-};
+use rebalance_guard::{Config, Input, Offset, Outcome, Partition, Record, Resume, Tick, Ticket};
 use rebalance_guard_host::clock;
 use rebalance_guard_host::engine::{Engine, EngineDead};
 use rebalance_guard_host::plugin::{Limits, PluginEngine};
 use rebalance_guard_tests::plugin::{patient, plugin};
 
-use crate::faulty::{load, module, module_of, MEMORY};
+use crate::faulty::{MEMORY, load, module, module_of};
 
 fn started(bytes: &[u8]) -> PluginEngine {
     let plugin = load(bytes, patient()).unwrap_or_else(|error| panic!("{error}"));
@@ -65,7 +63,8 @@ fn a_trap_ends_the_guard_for_good_and_every_later_call_says_why() {
 
 #[test]
 fn a_runaway_call_is_ended_by_its_deadline() {
-    let endless = module(&[("rg_admit", "(param i64 i32) (result i32) (loop (br 0)) (i32.const 0)")]);
+    let endless =
+        module(&[("rg_admit", "(param i64 i32) (result i32) (loop (br 0)) (i32.const 0)")]);
     let timeout = Duration::from_millis(50);
     let plugin = load(&endless, Limits { call_timeout: timeout, ..Limits::default() });
     let plugin = plugin.unwrap_or_else(|error| panic!("{error}"));
@@ -100,10 +99,19 @@ fn memory_growth_after_init_is_the_end() {
     assert_eq!(engine.storm(), Err(dead));
 }
 
-/// A function that writes `bytes` at the front of the buffer and gives `result`.
-fn telling(params: &str, at: u32, bytes: &str, result: &str) -> String {
-    let at = 1_024 + at;
-    format!("{params} (i64.store (i32.const {at}) (i64.const {bytes})) ({result})")
+/// A function that fills the front of the buffer with zeros but for `number` at `at`, and gives
+/// `result`.
+fn telling(params: &str, at: u32, number: &str, result: &str) -> String {
+    telling_all(params, &[(at, number)], result)
+}
+
+fn telling_all(params: &str, numbers: &[(u32, &str)], result: &str) -> String {
+    let mut body = params.to_owned();
+    for word in (0..80).step_by(8) {
+        let number = numbers.iter().find(|(at, _)| *at == word).map_or("0", |(_, number)| *number);
+        body += &format!(" (i64.store (i32.const {}) (i64.const {number}))", 1_024 + word);
+    }
+    body + &format!(" ({result})")
 }
 
 #[test]
@@ -133,12 +141,37 @@ fn an_answer_outside_the_contract_is_the_end_and_named() {
         ("rg_admit", telling(TWO, 0, "0x602", "i32.const 2"), admit, "an unknown verdict"),
         ("rg_admit", telling(TWO, 0, "0x603", "i32.const 3"), admit, "an unknown reason to hold"),
         ("rg_admit", telling(TWO, 0, "0x50004", "i32.const 4"), admit, "an unknown fence"),
-        ("rg_admit", telling(TWO, 0, "0x40104", "i32.const 4"), admit, "an unknown kind of regression"),
+        (
+            "rg_admit",
+            telling(TWO, 0, "0x40104", "i32.const 4"),
+            admit,
+            "an unknown kind of regression",
+        ),
         ("rg_admit", telling(TWO, 0, "2", zero), admit, "answered `rg_admit` with code 0"),
-        ("rg_admit", telling(TWO, 0, "2", "i32.const -3"), admit, "answered `rg_admit` with code -3"),
-        ("rg_admit_batch", "(param i64 i32 i32) (result i32) (i32.const 2)".into(), batch, "code 2"),
-        ("rg_admit_batch", "(param i64 i32 i32) (result i32) (i32.const -5)".into(), batch, "code -5"),
-        ("rg_admit_batch", "(param i64 i32 i32) (result i32) (i32.const 0x7fffffff)".into(), batch, "code 2147483647"),
+        (
+            "rg_admit",
+            telling(TWO, 0, "2", "i32.const -3"),
+            admit,
+            "answered `rg_admit` with code -3",
+        ),
+        (
+            "rg_admit_batch",
+            "(param i64 i32 i32) (result i32) (i32.const 2)".into(),
+            batch,
+            "code 2",
+        ),
+        (
+            "rg_admit_batch",
+            "(param i64 i32 i32) (result i32) (i32.const -5)".into(),
+            batch,
+            "code -5",
+        ),
+        (
+            "rg_admit_batch",
+            "(param i64 i32 i32) (result i32) (i32.const 0x7fffffff)".into(),
+            batch,
+            "code 2147483647",
+        ),
         ("rg_handle", telling(TWO, 0, "2", zero), polled, "a ticket of another kind"),
         ("rg_handle", telling(TWO, 0, "3", zero), polled, "a reply to another kind of input"),
         ("rg_handle", telling(TWO, 0, "5", zero), polled, "an unknown reply"),
@@ -148,7 +181,12 @@ fn an_answer_outside_the_contract_is_the_end_and_named() {
         ("rg_handle_timeout", "(param i64) (result i32) (i32.const -4)".into(), pass, "code -4"),
         ("rg_poll_outputs", telling(PULL, 0, "11", one), output, "an unknown output"),
         ("rg_poll_outputs", telling(PULL, 0, "6", one), output, "assignment number 0"),
-        ("rg_poll_outputs", telling(PULL, 0, "0x501", one), output, "an unknown end of an assignment"),
+        (
+            "rg_poll_outputs",
+            telling(PULL, 0, "0x501", one),
+            output,
+            "an unknown end of an assignment",
+        ),
         ("rg_poll_outputs", telling(PULL, 0, "9", one), output, "a ticket of another kind"),
         ("rg_poll_outputs", telling(PULL, 0, "5", "i32.const 2"), output, "a count above"),
         ("rg_poll_outputs", telling(PULL, 0, "5", "i32.const -1"), output, "code -1"),
@@ -159,7 +197,12 @@ fn an_answer_outside_the_contract_is_the_end_and_named() {
         ("rg_progress", telling(PARTITION, 72, "4", one), standing, "an unknown phase"),
         ("rg_progress", telling(PARTITION, 72, "1", one), standing, "assignment number 0"),
         ("rg_owned", "(param i32) (result i32) (i32.const 65)".into(), owned, "a count above"),
-        ("rg_owned", "(param i32) (result i32) (i32.const 0x7fffffff)".into(), owned, "a count above"),
+        (
+            "rg_owned",
+            "(param i32) (result i32) (i32.const 0x7fffffff)".into(),
+            owned,
+            "a count above",
+        ),
         ("rg_owned", "(param i32) (result i32) (i32.const -1)".into(), owned, "code -1"),
         ("rg_owned", telling(PULL, 72, "1", one), owned, "assignment number 0"),
         ("rg_storm", "(result i32) (i32.const 3)".into(), storm, "an unknown storm level"),
@@ -176,17 +219,16 @@ fn an_answer_outside_the_contract_is_the_end_and_named() {
 
 #[test]
 fn an_offset_above_its_limit_is_not_believed() {
-    let big = "(param i32) (result i32) (i64.store (i32.const 1024) (i64.const 2)) \
-               (i64.store (i32.const 1040) (i64.const 0x8000000000000000)) (i32.const 1)";
+    let numbers = [(0, "2"), (16, "0x8000000000000000")];
+    let big = &telling_all("(param i32) (result i32)", &numbers, "i32.const 1");
     let dead = with("rg_poll_outputs", big).poll_output().expect_err("it is believed");
     assert!(dead.reason.contains("an offset above 2^63 - 1"), "{dead}");
 }
 
 #[test]
 fn a_standing_of_another_partition_is_not_believed() {
-    let other = "(param i32 i32) (result i32) (i64.store (i32.const 1032) (i64.const 1)) \
-                 (i64.store (i32.const 1048) (i64.const 1)) (i64.store (i32.const 1096) (i64.const 1)) \
-                 (i32.const 1)";
+    let numbers = [(8, "1"), (24, "1"), (72, "1")];
+    let other = &telling_all("(param i32 i32) (result i32)", &numbers, "i32.const 1");
     let mut engine = with("rg_progress", other);
     assert!(matches!(engine.progress(Partition::new(0, 0)), Ok(Some(_))));
     let dead = engine.progress(Partition::new(0, 3)).expect_err("it is believed");

@@ -114,6 +114,7 @@ fn a_fresh_guard_after_an_interruption_knows_nothing_of_it() {
     let trace = random::trace(5, 60);
     let (answers, dead) = run_until_dead(&trace, cut.start(&trace.config).expect("it starts"));
     assert!(dead, "{} answers", answers.len());
-    let mut fresh = cut.start(&Config { first_assignment: 9_000, ..trace.config }).expect("it starts");
+    let mut fresh =
+        cut.start(&Config { first_assignment: 9_000, ..trace.config }).expect("it starts");
     assert_eq!(fresh.owned().map_err(|dead| dead.reason), Ok(vec![]));
 }

@@ -1,4 +1,5 @@
-//! The plugin: its bytes, the gate before it, what the host survives, and that it is the native core.
+//! The plugin: its bytes, the gate before it, what the host survives, and that it is the native
+//! core.
 #![forbid(unsafe_code)]
 
 mod abi;
@@ -9,4 +10,3 @@ mod gate;
 mod interrupted;
 mod raw;
 mod reports;
-

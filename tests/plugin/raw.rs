@@ -60,13 +60,16 @@ impl Raw {
         bytes
     }
 
-    /// Everything that the guard remembers, as far as the memory holds it: all bytes but the
-    /// exchange buffer's.
+    /// Everything that the guard remembers: the memory without the stack, the exchange buffer and
+    /// the room behind it in which lists take shape.
     pub(crate) fn state(&mut self) -> Vec<u8> {
+        const STACK: usize = 32_768;
         let at = self.at();
         let len = usize::try_from(self.call("rg_buffer_len", &[])).expect("a length");
+        let lists = len / 24 * 32 + len / 8 * 8;
         let mut bytes = self.memory.data(&self.store).to_vec();
-        bytes[at..at + len].fill(0);
+        bytes[..STACK].fill(0);
+        bytes[at..at + len + lists].fill(0);
         bytes
     }
 

@@ -32,7 +32,8 @@ pub fn bytes() -> &'static [u8] {
 
 /// A folder of its own, so that the cargo that runs the tests is not in its way.
 fn build() -> PathBuf {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace");
+    let root =
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ lies in the workspace");
     let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     let target = root.join(target).join("plugin/build");
     let status = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))

@@ -124,9 +124,10 @@ impl<'a> Arena<'a> {
         let (piece, rest) =
             core::mem::take(&mut self.rest).split_at_mut_checked(end).ok_or(Code::Memory)?;
         self.rest = rest;
-        let first = piece.get_mut(skip..).ok_or(Code::Memory)?.as_mut_ptr().cast::<MaybeUninit<T>>();
-        // SAFETY: `first` points at `count * size_of::<T>()` bytes that are borrowed for 'a and given
-        // out once, aligned for T by `skip`; MaybeUninit<T> needs no initial value.
+        let first =
+            piece.get_mut(skip..).ok_or(Code::Memory)?.as_mut_ptr().cast::<MaybeUninit<T>>();
+        // SAFETY: `first` points at `count * size_of::<T>()` bytes borrowed for 'a and given out
+        // once, aligned for T by `skip`; MaybeUninit<T> needs no initial value.
         let places = unsafe { core::slice::from_raw_parts_mut(first, count) };
         for place in &mut *places {
             place.write(value.clone());
@@ -152,8 +153,8 @@ impl<T> Single<T> {
 
     /// Runs `f` on the value. Not re-entrant: `f` must not come back here.
     pub(crate) fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
-        // SAFETY: one thread, and the module calls no import, so no export runs inside another: this
-        // is the only reference while `f` runs.
+        // SAFETY: one thread, and the module calls no import, so no export runs inside another:
+        // this is the only reference while `f` runs.
         f(unsafe { &mut *self.0.get() })
     }
 }

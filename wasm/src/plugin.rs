@@ -3,9 +3,7 @@
 use rebalance_guard::memory::Parts;
 use rebalance_guard::{Config, Guard, Partition, Record, Tick};
 
-use crate::codec::{
-    self, Code, OUTPUT_BYTES, PROGRESS_BYTES, Scratch, VERDICT_BYTES, put,
-};
+use crate::codec::{self, Code, OUTPUT_BYTES, PROGRESS_BYTES, Scratch, VERDICT_BYTES, put};
 
 /// What [`Plugin::poll_timeout`] gives when nothing is due.
 pub const NOTHING_DUE: i64 = i64::MAX;

@@ -70,8 +70,7 @@ pub(super) fn config(w: &mut Writer<'_>, config: &Config, buffer: u32) -> Result
     ] {
         w.u32(number)?;
     }
-    let counts =
-        [config.attempts_max, config.storm_rising, config.storm_at, config.storm_calm];
+    let counts = [config.attempts_max, config.storm_rising, config.storm_at, config.storm_calm];
     for number in counts {
         w.bytes(&number.to_le_bytes())?;
     }
@@ -186,12 +185,9 @@ fn plain(input: Input<'_>) -> Header {
             offset: offset.value(),
             ..Header::default()
         },
-        Input::EndOfPartition { partition, assignment } => Header {
-            kind: 6,
-            partition,
-            assignment: assignment.value(),
-            ..Header::default()
-        },
+        Input::EndOfPartition { partition, assignment } => {
+            Header { kind: 6, partition, assignment: assignment.value(), ..Header::default() }
+        }
         Input::CommitAnswered { partition, assignment, offset, answer } => Header {
             kind: 9,
             detail: commit_answer(answer),

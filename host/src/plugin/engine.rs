@@ -15,8 +15,8 @@ use super::instance::{Failure, Instance};
 use super::{LoadError, Plugin};
 use crate::engine::{Engine, EngineDead};
 
-/// A running guard in a plugin. After a trap, a call past its time or an answer outside the contract
-/// it is dead for good: its memory may be half-written, so nothing in it is asked again.
+/// A running guard in a plugin. After a trap, a call past its time or an answer outside the
+/// contract it is dead for good: its memory may be half-written, so nothing in it is asked again.
 pub struct PluginEngine {
     instance: Instance,
     dead: Option<EngineDead>,
@@ -121,7 +121,8 @@ impl PluginEngine {
     fn only_owned(&mut self, named: &[Partition]) -> Result<Vec<Partition>, EngineDead> {
         let owned: HashSet<_> = self.owned()?.into_iter().map(|(partition, _)| partition).collect();
         let mut seen = HashSet::new();
-        let wanted = |partition: &&Partition| owned.contains(*partition) && seen.insert(**partition);
+        let wanted =
+            |partition: &&Partition| owned.contains(*partition) && seen.insert(**partition);
         Ok(named.iter().filter(wanted).copied().collect())
     }
 }
@@ -309,9 +310,7 @@ impl Engine for PluginEngine {
     }
 
     fn storm(&mut self) -> Result<Storm, EngineDead> {
-        self.exchange(|instance| {
-            Ok(decode::storm(instance.call(|calls| &calls.storm, ())?)?)
-        })
+        self.exchange(|instance| Ok(decode::storm(instance.call(|calls| &calls.storm, ())?)?))
     }
 
     fn counters(&mut self) -> Result<Counters, EngineDead> {

@@ -20,10 +20,16 @@ pub enum LoadError {
         found: Digest,
     },
     /// Not a WebAssembly module that this host takes.
-    #[error("the plugin is no WebAssembly core module of the plain kind: {0}; build it with `cargo xtask wasm`")]
+    #[error(
+        "the plugin is no WebAssembly core module of the plain kind: {0}; \
+         build it with `cargo xtask wasm`"
+    )]
     NotAModule(String),
     /// It asks for something from its host.
-    #[error("the plugin imports {0}; a guard needs nothing from its host, so it gets nothing: build it for wasm32v1-none")]
+    #[error(
+        "the plugin imports {0}; a guard needs nothing from its host, so it gets nothing: \
+         build it for wasm32v1-none"
+    )]
     Imports(String),
     /// An export of the contract is not there.
     #[error("the plugin does not export `{0}`: it speaks another ABI than wasm/ABI.md")]
@@ -39,13 +45,19 @@ pub enum LoadError {
         found: String,
     },
     /// It exports what the contract does not know.
-    #[error("the plugin exports `{0}`, which the ABI does not know: it is no guard, or a newer one than this host")]
+    #[error(
+        "the plugin exports `{0}`, which the ABI does not know: \
+         it is no guard, or a newer one than this host"
+    )]
     UnexpectedExport(String),
     /// Its memory may grow without end.
     #[error("the plugin's memory has no maximum: link it with --max-memory")]
     MemoryUnbounded,
     /// Another ABI version.
-    #[error("the plugin speaks ABI {found}, this host speaks {expected}: use a plugin built from the same release")]
+    #[error(
+        "the plugin speaks ABI {found}, this host speaks {expected}: \
+         use a plugin built from the same release"
+    )]
     AbiVersion {
         /// The plugin's.
         found: i32,
@@ -53,7 +65,10 @@ pub enum LoadError {
         expected: i32,
     },
     /// The exchange buffer that it names is not in its memory, or too small.
-    #[error("the plugin's exchange buffer ({len} bytes at {offset}) does not fit its memory of {memory} bytes, or is smaller than {least} bytes")]
+    #[error(
+        "the plugin's exchange buffer ({len} bytes at {offset}) does not fit its memory \
+         of {memory} bytes, or is smaller than {least} bytes"
+    )]
     Buffer {
         /// Where it begins.
         offset: u32,

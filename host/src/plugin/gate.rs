@@ -59,8 +59,8 @@ pub(super) fn compile(engine: &Engine, bytes: &[u8], limits: &Limits) -> Result<
     if !imports.is_empty() {
         return Err(LoadError::Imports(imports.join(", ")));
     }
-    exports(&module)?;
     memory(&module, limits)?;
+    exports(&module)?;
     Ok(module)
 }
 

@@ -54,15 +54,14 @@ impl Instance {
         // A caller's engine may burn fuel although nobody limits it here.
         let burns_fuel = store.set_fuel(u64::MAX).is_ok();
         store.set_epoch_deadline(plugin.ticks_per_call.saturating_mul(CALLS_TO_START));
-        let instance = wasmtime::Instance::new(&mut store, &plugin.module, &[]).map_err(|error| {
-            match error.downcast_ref::<Trap>() {
+        let instance = wasmtime::Instance::new(&mut store, &plugin.module, &[]).map_err(
+            |error| match error.downcast_ref::<Trap>() {
                 Some(_) => died("start", reason(&error, limits.call_timeout)),
                 None => LoadError::Start(format!("{error:#}")),
-            }
-        })?;
-        let memory = instance
-            .get_memory(&mut store, "memory")
-            .ok_or(LoadError::MissingExport("memory"))?;
+            },
+        )?;
+        let memory =
+            instance.get_memory(&mut store, "memory").ok_or(LoadError::MissingExport("memory"))?;
         let mut this = Self {
             calls: Calls::resolve(&mut store, &instance)?,
             store,

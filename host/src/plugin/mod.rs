@@ -36,18 +36,14 @@ pub struct Limits {
     pub call_timeout: Duration,
     /// The largest memory of one guard, in bytes.
     pub memory_bytes: u64,
-    /// Instructions that one call may run: the same on every machine, for tests and replays. `None`:
-    /// time alone limits.
+    /// Instructions that one call may run: the same on every machine, for tests and replays.
+    /// `None`: time alone limits.
     pub fuel_per_call: Option<u64>,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self {
-            call_timeout: Duration::from_secs(1),
-            memory_bytes: 1 << 30,
-            fuel_per_call: None,
-        }
+        Self { call_timeout: Duration::from_secs(1), memory_bytes: 1 << 30, fuel_per_call: None }
     }
 }
 
@@ -93,8 +89,8 @@ impl Plugin {
     }
 
     /// Loads a plugin into the caller's own engine, which must interrupt by epochs; the caller
-    /// raises its epoch, and `ticks_per_call` rises end a call. `limits.call_timeout` is only told in
-    /// reports then.
+    /// raises its epoch, and `ticks_per_call` rises end a call. `limits.call_timeout` is only
+    /// told in reports then.
     ///
     /// # Errors
     /// [`LoadError`]; [`LoadError::NotInterruptible`] when a deadline in the past does not end a
