@@ -175,3 +175,14 @@ fn tickets_of_a_sealed_assignment_are_not_live_and_those_of_a_draining_one_are()
     world.tick(20_000);
     assert!(!world.guard.is_live(ticket));
 }
+
+#[test]
+fn a_failed_record_has_no_live_ticket_until_the_next_is_handed_out() {
+    let (mut world, ticket) = running();
+    world.fail(ticket);
+    assert!(!world.guard.is_live(ticket));
+    assert_eq!(world.progress("p0").in_hands, 0);
+    assert_eq!(world.tick(100).outputs(), ["retry p0:100"]);
+    assert!(world.guard.is_live(world.ticket("p0:100")));
+    assert_eq!(world.progress("p0").in_hands, 1);
+}

@@ -143,3 +143,72 @@ fn the_next_timeout_is_never_later_than_what_falls_due() {
         ]
     );
 }
+
+/// p0 draining until 5000 with a record in hands, 100 finished and committed.
+fn draining() -> World {
+    let mut world = World::new();
+    world.assign("p0@100").finish("p0:100").commit_all();
+    world.run("p0:101");
+    world.revoke("p0", 5_000).at(5_000);
+    world
+}
+
+#[test]
+fn a_call_lets_its_time_pass_before_it_is_applied() {
+    let sealed = "sealed p0 #1: deadline, mark 101, left 1";
+    let mut world = draining();
+    assert_eq!(world.admit("p0:102"), "refuse: not owned");
+    assert_eq!(world.outputs(), [sealed]);
+
+    let mut world = draining();
+    world.assign("p0@101");
+    assert_eq!(world.outputs(), [sealed]);
+    assert_eq!(world.guard.counters().replaced, 0);
+
+    let mut world = draining();
+    world.lost("p0");
+    assert_eq!(world.outputs(), [sealed]);
+    assert_eq!(world.guard.counters().lost, 0);
+
+    let mut world = draining();
+    world.poll(5_000);
+    assert_eq!(world.outputs(), [sealed]);
+}
+
+#[test]
+fn an_assign_at_the_tick_of_the_lease_loses_the_old_and_keeps_the_new() {
+    let mut world = World::new();
+    world.assign("p0@100").run("p0:100");
+    world.at(100_000).assign("p0@100");
+    assert_eq!(world.outputs(), ["rejoin after 0", "sealed p0 #1: lost, mark 100, left 1"]);
+    assert_eq!(world.tick(199_999).phase("p0"), "Active");
+    assert_eq!(world.tick(200_000).phase("p0"), "Unowned");
+}
+
+#[test]
+fn an_answer_at_the_tick_where_the_commit_time_ends_comes_too_late() {
+    let mut world = World::new();
+    world.assign("p0@100").finish("p0:100").revoke("p0", 0).drain();
+    world.at(5_000);
+    let reply = world.commit_answer("p0:101", 1, rebalance_guard::CommitAnswer::Stored);
+    assert_eq!(reply, rebalance_guard::Reply::Stale);
+    assert_eq!(world.guard.counters().commits_given_up, 1);
+}
+
+#[test]
+fn what_falls_due_in_one_jump_happens_in_the_order_of_its_ticks() {
+    let mut world = World::new();
+    world.assign("p0@0 p1@0 p2@0");
+    for record in ["p0:0", "p1:0", "p2:0"] {
+        world.run(record);
+    }
+    world.revoke("p2", 30_000).revoke("p0", 10_000).revoke("p1", 20_000).tick(40_000);
+    assert_eq!(
+        world.outputs(),
+        [
+            "sealed p0 #1: deadline, mark 0, left 1",
+            "sealed p1 #2: deadline, mark 0, left 1",
+            "sealed p2 #3: deadline, mark 0, left 1",
+        ]
+    );
+}

@@ -201,3 +201,21 @@ fn a_marker_at_the_end_of_the_log_is_never_committed_past() {
     assert_eq!(world.mark("p0"), 101);
     assert_eq!(world.tick(90_000).outputs(), Vec::<String>::new());
 }
+
+#[test]
+fn a_first_record_that_is_a_duplicate_fixes_an_empty_start_too() {
+    let mut world = World::new();
+    world.assign("p0@0 p1@none").finish("p0:0=a").commit_all();
+    assert_eq!(world.admit("p1:40=a"), "skip: finished");
+    assert_eq!(world.outputs(), ["commit p1=41"]);
+}
+
+#[test]
+fn a_start_that_was_never_told_ends_without_a_mark_and_without_a_commit() {
+    let mut world = World::new();
+    world.assign("p0@?");
+    assert_eq!(world.admit("p0:7"), "hold: resume unknown");
+    world.drain().revoke("p0", 1_000);
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark none, left 0"]);
+    assert_eq!(world.phase("p0"), "Unowned");
+}

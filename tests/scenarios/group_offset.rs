@@ -64,3 +64,14 @@ fn a_group_offset_asked_in_another_assignment_is_stale() {
     assert_eq!(world.group_offset("p3:60", 1), Reply::Stale);
     assert_eq!(world.commits(), Vec::<String>::new());
 }
+
+#[test]
+fn an_empty_start_offers_nothing_when_the_group_turns_out_to_hold_more() {
+    let mut world = World::new();
+    world.assign("p0@none:50");
+    assert_eq!(world.group_offset("p0:80", 1), Reply::Done);
+    assert_eq!(world.commits(), Vec::<String>::new());
+    world.finish("p0:50").revoke("p0", 1_000);
+    assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 51, left 0"]);
+    assert_eq!(world.phase("p0"), "Unowned");
+}

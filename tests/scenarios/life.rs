@@ -226,3 +226,16 @@ fn a_fresh_assignment_is_not_idle_until_a_record_or_the_end_was_seen() {
     world.assign("p0@100");
     assert!(!world.progress("p0").idle);
 }
+
+#[test]
+fn a_later_owner_has_the_higher_token() {
+    let mut world = World::new();
+    let mut tokens = Vec::new();
+    for (generation, what) in [(7, "p0@0"), (7, "p0@0"), (8, "p0@0"), (8, "p0@0")] {
+        world.assign_in(generation, what);
+        tokens.push(world.progress("p0").token);
+    }
+    assert!(tokens.is_sorted_by(|one, next| one < next));
+    let words: Vec<_> = tokens.iter().map(ToString::to_string).collect();
+    assert_eq!(words, ["7.1", "7.2", "8.3", "8.4"]);
+}

@@ -146,3 +146,14 @@ fn a_window_of_one_pauses_and_resumes_with_every_record() {
         assert_eq!(world.outputs(), ["resume p0"]);
     }
 }
+
+#[test]
+fn a_rewound_partition_starts_unpaused_and_is_asked_to_pause_again() {
+    let mut world = World::with(quiet(2, 32));
+    world.assign("p0@0 p1@0");
+    fill(&mut world, "p1", 2);
+    assert_eq!(world.outputs(), ["pause p0", "pause p1"]);
+    assert_eq!(world.rewind("p0:0"), Ok(Reply::Done));
+    assert!(!world.progress("p0").paused);
+    assert_eq!(world.outputs(), ["sealed p0 #1: rewound, mark 0, left 0", "pause p0"]);
+}

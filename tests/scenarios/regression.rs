@@ -224,3 +224,10 @@ fn a_start_at_what_was_committed_is_no_step_back() {
     world.assign_in(8, "p0@501");
     assert_eq!(world.outputs(), Vec::<String>::new());
 }
+
+#[test]
+fn a_start_below_what_was_committed_is_reported_without_a_revoke_too() {
+    let mut world = World::new();
+    world.assign("p0@500").finish("p0:500").commit_all().assign_in(8, "p0@100");
+    assert_eq!(world.outputs(), ["sealed p0 #1: lost, mark 501, left 0", "step back p0 501->100"]);
+}
