@@ -18,6 +18,7 @@ use crate::group::Member;
 const PARTITIONS: i32 = 12;
 /// What an effect takes at the sink: the bound on how fast the group is.
 const WORK: Duration = Duration::from_millis(4);
+const PLUGIN: &str = "guard.wasm";
 const FROZEN: Duration = Duration::from_secs(12);
 
 /// One protocol with one engine.
@@ -76,6 +77,7 @@ impl<'a> Stage<'a> {
         produce(broker.bootstrap(), &topic, case);
         let folder = std::env::temp_dir().join(&group);
         std::fs::create_dir_all(&folder).expect("a folder for logs and ledger");
+        std::fs::write(folder.join(PLUGIN), plugin::bytes()).expect("the plugin as a file");
         let ledger = folder.join("ledger.ndjson");
         let mut stage = Self {
             watcher: Some(Watcher::start(broker.bootstrap(), &group, &topic, PARTITIONS)),
@@ -124,9 +126,7 @@ impl<'a> Stage<'a> {
             }
         }
         if self.case.engine == "plugin" {
-            let file = self.folder.join("guard.wasm");
-            std::fs::write(&file, plugin::bytes()).expect("the plugin as a file");
-            let file = file.display().to_string();
+            let file = self.folder.join(PLUGIN).display().to_string();
             let sha256 = plugin::digest().to_string();
             arguments.extend(["--engine", "plugin", "--plugin", &file].map(str::to_owned));
             arguments.extend(["--plugin-sha256".to_owned(), sha256]);
