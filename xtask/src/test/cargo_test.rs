@@ -10,16 +10,16 @@ use crate::shell;
 
 /// Runs the tests of the part that was asked for, or all.
 pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
-    let selection = selection(run.part);
-    // Tests of other packages start the gateway: it must be there, built like everything else.
-    shell::run(&mut run.cargo(&["build", "--workspace", "--bins"])?)?;
-    let gateway = run.workspace.target().join("debug/rebalance-guard");
     let mut cargo = run.cargo(&["test", "--no-fail-fast"])?;
-    cargo.args(selection).env("RG_GATEWAY", gateway);
+    cargo.args(selection(run.part));
     match run.kafka() {
         Some(library) => cargo.env("RG_KAFKA_LIB", library),
         None => cargo.env_remove("RG_KAFKA_LIB"),
     };
+    if run.quick() {
+        // What was asked to be left out is not required.
+        cargo.env_remove("RG_REQUIRE");
+    }
     run_cargo(run, &mut cargo, "")
 }
 
@@ -35,17 +35,18 @@ pub(super) fn run_cargo(run: &mut Run<'_>, cargo: &mut Command, prefix: &str) ->
     outcome
 }
 
+/// What cargo is told for each part.
 fn selection(part: Option<Part>) -> &'static [&'static str] {
+    const OURS: &str = "--package=rebalance-guard-tests";
     match part {
-        Some(Part::Core) => &["--package", "rebalance-guard"],
-        Some(Part::Host) => {
-            &["--package", "rebalance-guard-host", "--package", "rebalance-guard-fence"]
-        }
-        Some(Part::Sim) => &["--package", "rebalance-guard-sim"],
-        Some(Part::Style) => &["--package", "rebalance-guard-tests", "--test", "house"],
-        Some(Part::Plugin) => &["--package", "rebalance-guard-tests", "--test", "plugin*"],
-        Some(Part::Scenarios) => &["--package", "rebalance-guard-tests"],
-        Some(Part::Kafka) => &["--package", "rebalance-guard-tests", "--test", "kafka*"],
+        Some(Part::Core) => &["--package=rebalance-guard"],
+        Some(Part::Host) => &["--package=rebalance-guard-host", "--package=rebalance-guard-fence"],
+        Some(Part::Sim) => &["--package=rebalance-guard-sim", OURS, "--lib", "--test=simulation"],
+        Some(Part::Style) => &[OURS, "--test=house"],
+        Some(Part::Plugin) => &["--package=rebalance-guard-wasm", OURS, "--lib", "--test=plugin"],
+        Some(Part::Scenarios) => &[OURS, "--test=scenarios"],
+        Some(Part::Mock) => &[OURS, "--test=mock_cluster"],
+        Some(Part::Kafka) => &[OURS, "--test=kafka", "--test=run"],
         Some(Part::Docs | Part::Fence) | None => &["--workspace"],
     }
 }

@@ -40,17 +40,19 @@ enum Part {
     Docs,
     /// The core: bare-metal builds and its own tests.
     Core,
-    /// The plugin: build, zero imports, its tests.
+    /// The plugin: build, zero imports, boundary, beside the native core.
     Plugin,
     /// The host library and the gateway.
     Host,
     /// Reference model, oracle and random traces.
     Sim,
-    /// Scenarios, promises, differential, plugin boundary, mock cluster.
+    /// Hand-over, dedupe, retries and so on, told as stories.
     Scenarios,
+    /// The gateway against librdkafka's mock cluster.
+    Mock,
     /// The ownership fence, model-checked.
     Fence,
-    /// The tests against a real broker.
+    /// The gateway and the binary against a real broker.
     Kafka,
 }
 

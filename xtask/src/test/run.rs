@@ -47,6 +47,11 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Whether the slow steps are left out.
+    pub(super) fn quick(&self) -> bool {
+        self.quick
+    }
+
     /// The plugin, built when it was not yet in this run.
     pub(super) fn plugin(&mut self) -> Result<PathBuf> {
         if let Some(plugin) = &self.plugin {

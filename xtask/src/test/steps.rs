@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::Part::{self, Core, Docs, Fence, Host, Kafka, Plugin, Scenarios, Sim, Style};
+use super::Part::{self, Core, Docs, Fence, Host, Kafka, Mock, Plugin, Scenarios, Sim, Style};
 use super::run::Run;
 use super::{cargo_test, cases};
 use crate::{kafka, shell, toolchain, wasm};
@@ -19,7 +19,7 @@ pub(super) struct Step {
 
 /// The cheap ones first.
 pub(super) fn all() -> Vec<Step> {
-    let tested = &[Style, Core, Plugin, Host, Sim, Scenarios, Kafka];
+    let tested = &[Style, Core, Plugin, Host, Sim, Scenarios, Mock, Kafka];
     vec![
         step("format", &[Style], format),
         step("the core on bare metal and WebAssembly", &[Core], bare_metal),
