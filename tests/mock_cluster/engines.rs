@@ -1,1 +1,158 @@
-//! To come.
+//! Engines that die: everything of theirs is lost, nothing is committed, a fresh one goes on.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rebalance_guard::{
+    Answered, Config, Counters, Input, InputError, Outcome, Output, Partition, Progress, Record,
+    Reply, Storm, Tick, Ticket, Verdict,
+};
+use rebalance_guard_host::engine::{Engine, EngineDead};
+use rebalance_guard_host::gateway::{EngineFactory, Event, GatewayError, Protocol};
+use rebalance_guard_host::native::NativeEngine;
+use rebalance_guard_tests::kafka::{Member, eventually};
+
+use super::Stage;
+use super::commits::assert_silent_between_loss_and_assign;
+use super::loss::assert_tokens_rise;
+
+/// Dies at its n-th admission, and stays dead.
+struct Mortal {
+    engine: NativeEngine,
+    left: u32,
+}
+
+impl Mortal {
+    fn new(config: &Config, left: u32) -> Box<dyn Engine> {
+        Box::new(Self { engine: NativeEngine::new(config).expect("settings"), left })
+    }
+
+    fn alive(&self) -> Result<(), EngineDead> {
+        match self.left {
+            0 => Err(EngineDead { reason: "it trapped".to_owned() }),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Engine for Mortal {
+    fn name(&self) -> String {
+        "mortal".to_owned()
+    }
+
+    fn handle(
+        &mut self,
+        now: Tick,
+        input: Input<'_>,
+    ) -> Result<Result<Reply, InputError>, EngineDead> {
+        self.alive()?;
+        self.engine.handle(now, input)
+    }
+
+    fn admit(&mut self, now: Tick, record: &Record<'_>) -> Result<Verdict, EngineDead> {
+        self.left = self.left.saturating_sub(1);
+        self.alive()?;
+        self.engine.admit(now, record)
+    }
+
+    fn admit_batch(
+        &mut self,
+        now: Tick,
+        records: &[Record<'_>],
+        verdicts: &mut Vec<Verdict>,
+    ) -> Result<(), EngineDead> {
+        self.alive()?;
+        self.engine.admit_batch(now, records, verdicts)
+    }
+
+    fn answer(
+        &mut self,
+        now: Tick,
+        ticket: Ticket,
+        outcome: Outcome,
+    ) -> Result<Answered, EngineDead> {
+        self.alive()?;
+        self.engine.answer(now, ticket, outcome)
+    }
+
+    fn handle_timeout(&mut self, now: Tick) -> Result<(), EngineDead> {
+        self.alive()?;
+        self.engine.handle_timeout(now)
+    }
+
+    fn poll_output(&mut self) -> Result<Option<Output>, EngineDead> {
+        self.alive()?;
+        self.engine.poll_output()
+    }
+
+    fn poll_timeout(&mut self) -> Result<Option<Tick>, EngineDead> {
+        self.alive()?;
+        self.engine.poll_timeout()
+    }
+
+    fn is_live(&mut self, ticket: Ticket) -> Result<bool, EngineDead> {
+        self.alive()?;
+        self.engine.is_live(ticket)
+    }
+
+    fn progress(&mut self, partition: Partition) -> Result<Option<Progress>, EngineDead> {
+        self.alive()?;
+        self.engine.progress(partition)
+    }
+
+    fn owned(&mut self) -> Result<Vec<(Partition, Progress)>, EngineDead> {
+        self.alive()?;
+        self.engine.owned()
+    }
+
+    fn storm(&mut self) -> Result<Storm, EngineDead> {
+        self.alive()?;
+        self.engine.storm()
+    }
+
+    fn counters(&mut self) -> Result<Counters, EngineDead> {
+        self.alive()?;
+        self.engine.counters()
+    }
+}
+
+#[test]
+fn a_dead_engine_loses_everything_and_a_fresh_one_goes_on() {
+    let stage = Stage::new("mortal", 2);
+    stage.produce(0, 60);
+    let mut settings = stage.settings(Protocol::Cooperative, "a");
+    let made = AtomicU32::new(0);
+    settings.engine = EngineFactory::new(move |config| {
+        let first = made.fetch_add(1, Ordering::Relaxed) == 0;
+        Ok(Mortal::new(config, if first { 30 } else { u32::MAX }))
+    });
+    let member = Member::start(settings);
+    eventually("all took effect", || stage.ledger.effects() == 60);
+    let events = member.events();
+    assert_silent_between_loss_and_assign(&events);
+    assert_tokens_rise(&events);
+    let summary = member.leave();
+    assert_eq!((summary.engines_dead, summary.consumers), (1, 2));
+    assert_eq!(stage.committed(), [Some(30), Some(30)]);
+}
+
+#[test]
+fn engines_that_die_one_after_another_end_the_gateway() {
+    let stage = Stage::new("doomed", 1);
+    stage.produce(0, 10);
+    let mut settings = stage.settings(Protocol::Consumer, "a");
+    let made = Arc::new(AtomicU32::new(0));
+    let count = Arc::clone(&made);
+    settings.engine = EngineFactory::new(move |config| {
+        count.fetch_add(1, Ordering::Relaxed);
+        Ok(Mortal::new(config, 1))
+    });
+    let member = Member::start(settings);
+    eventually("it gives up", || member.has_ended());
+    let lost = member.count(|event| matches!(event, Event::EverythingLost { .. }));
+    let error = member.ended().expect_err("no engine lives");
+    assert!(matches!(error, GatewayError::EngineDies { deaths: 6, .. }), "{error}");
+    assert!(error.to_string().contains("--engine native"), "{error}");
+    assert_eq!((made.load(Ordering::Relaxed), lost), (6, 6));
+    assert_eq!((stage.ledger.calls().len(), stage.committed()), (0, vec![None]));
+}

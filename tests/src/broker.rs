@@ -124,6 +124,14 @@ impl Broker {
         let topic = NewTopic::new(name, partitions, TopicReplication::Fixed(1));
         let made = wait_for(admin.create_topics(&[topic], &AdminOptions::new()));
         made.expect("an answer")[0].as_ref().expect("the topic is made");
+        let client = self.client("ready");
+        let known = || {
+            let found = client.fetch_metadata(Some(name), READY).expect("metadata");
+            found.topics().iter().all(|topic| {
+                topic.error().is_none() && i32::try_from(topic.partitions().len()) == Ok(partitions)
+            })
+        };
+        crate::kafka::eventually("the new topic is known", known);
     }
 
     /// Deletes a topic.

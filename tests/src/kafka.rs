@@ -29,6 +29,14 @@ use rebalance_guard_host::workers::Order;
 /// The longest that any wait of these suites may take before it is a failure.
 pub const PATIENCE: Duration = Duration::from_secs(45);
 
+/// Shows the gateway's logs on a failure when `RUST_LOG` asks for them.
+pub fn show_logs() {
+    let filter = std::env::var("RUST_LOG").unwrap_or_default();
+    let filter = tracing_subscriber::EnvFilter::new(filter);
+    // Another test was first.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_test_writer().try_init();
+}
+
 /// Waits until `ready`, looking every few milliseconds.
 ///
 /// # Panics
@@ -471,10 +479,17 @@ impl Observer for Recorder {
 impl Member {
     /// Starts one.
     pub fn start(settings: Settings) -> Self {
+        show_logs();
         let (stop, signal) = gateway::stop_signal();
         let events = Arc::new(Mutex::new(Vec::new()));
         let mut recorder = Recorder(Arc::clone(&events));
-        let thread = thread::spawn(move || gateway::run(settings, signal, &mut recorder));
+        let thread = thread::spawn(move || {
+            let ended = gateway::run(settings, signal, &mut recorder);
+            if let Err(error) = &ended {
+                eprintln!("a member ended: {error}");
+            }
+            ended
+        });
         Self { stop, events, thread }
     }
 

@@ -11,8 +11,11 @@ use crate::dead_letter::DeadLetter;
 use crate::record::OwnedRecord;
 use crate::workers::Job;
 
-/// Records that wait behind a held one at most; the client is paused at the first, so that more
-/// than a few mean that it goes on delivering.
+/// So many waiting records of a partition stop its fetching, and so few let it go on. Not the first
+/// one: a pause throws away what the client fetched ahead, and a small window would live on fetches.
+const BACKLOG_HIGH: usize = 256;
+const BACKLOG_LOW: usize = 64;
+/// A client that goes on delivering is sent back instead.
 const BACKLOG_MAX: usize = 1_024;
 
 impl Gateway<'_> {
@@ -24,20 +27,20 @@ impl Gateway<'_> {
             Err(none) => (None, Some(none.why)),
         };
         let offered = Offered { record: Arc::new(record), key, error, delivered: Some(at) };
-        let behind = self.holdings.get(&partition).is_some_and(|held| !held.backlog.is_empty());
-        if behind {
+        if self.holdings.get(&partition).is_some_and(Holding::is_waiting) {
             return self.wait_behind(partition, offered);
         }
         self.offer(offered)?;
         self.obey_outputs()
     }
 
-    /// A record of a partition in which an earlier one is held: it waits its turn.
+    /// A record of a partition that is paused or in which an earlier one is held: it waits its turn.
     fn wait_behind(&mut self, partition: Partition, offered: Offered) -> Flow {
         let Some(holding) = self.holdings.get_mut(&partition) else { return Ok(()) };
         if holding.backlog.len() < BACKLOG_MAX {
             self.bytes += offered.bytes();
             holding.backlog.push_back(offered);
+            self.sync_pause(partition);
             return Ok(());
         }
         // Read it again later: what is kept ends before it.
@@ -49,18 +52,18 @@ impl Gateway<'_> {
         sought.map_err(|error| self.rejoin(format!("cannot seek back in {topic}/{index}: {error}")))
     }
 
-    /// Offers the partition's held records until one is held again or none is left.
+    /// Offers the first of the partition's waiting records, and sees to it that the next follows,
+    /// until one is held, the guard asks for a pause, or none is left.
     pub(super) fn offer_again(&mut self, partition: Partition) -> Flow {
-        let front = self.holdings.get_mut(&partition).and_then(|held| held.backlog.pop_front());
-        let Some(mut front) = front else {
-            self.sync_pause(partition);
-            return Ok(());
-        };
-        self.bytes = self.bytes.saturating_sub(front.bytes());
-        front.delivered = None;
-        if self.offer(front)? {
-            self.duties.push_back(Duty::OfferAgain(partition));
+        let holding = self.holdings.get_mut(&partition).filter(|held| !held.pause_asked);
+        if let Some(mut front) = holding.and_then(|held| held.backlog.pop_front()) {
+            self.bytes = self.bytes.saturating_sub(front.bytes());
+            front.delivered = None;
+            if self.offer(front)? {
+                self.duties.push_back(Duty::OfferAgain(partition));
+            }
         }
+        self.sync_pause(partition);
         Ok(())
     }
 
@@ -281,7 +284,14 @@ impl Gateway<'_> {
 }
 
 impl Holding {
+    /// Whether a record that comes now has to wait its turn.
+    fn is_waiting(&self) -> bool {
+        self.pause_asked || !self.backlog.is_empty()
+    }
+
     fn wants_pause(&self, full: bool) -> bool {
-        full || self.pause_asked || self.resume_unknown || !self.backlog.is_empty()
+        let waiting = self.backlog.len();
+        let many = if self.paused { waiting > BACKLOG_LOW } else { waiting >= BACKLOG_HIGH };
+        full || self.resume_unknown || many
     }
 }

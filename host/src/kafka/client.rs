@@ -17,6 +17,10 @@ const MAX_POLL_INTERVAL_MS: u64 = 300_000;
 /// How long the brokers may take to answer at the start, and one question of it.
 const REACH: Duration = Duration::from_secs(15);
 const QUESTION: Duration = Duration::from_secs(5);
+/// How long a topic may be unknown: one that was made a moment ago is not known everywhere yet.
+const FRESH: Duration = Duration::from_secs(5);
+/// Before it is asked for again.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// The client's configuration: the caller's settings, then the ones that the guard's promises stand
 /// on, which win.
@@ -114,32 +118,52 @@ pub(crate) fn producer(settings: &Settings) -> ClientConfig {
 /// No broker answers in time, or a topic is missing or forbidden.
 pub(crate) fn reach(settings: &Settings) -> Result<(), GatewayError> {
     let consumer = consumer(settings)?;
-    let until = clock::now() + REACH;
+    let begun = clock::now();
     // A name that begins so is a pattern.
     for topic in settings.topics.iter().filter(|topic| !topic.starts_with('^')) {
-        while let Err(why) = ask_for(&consumer, topic)? {
-            if clock::now() >= until {
-                let (bootstrap, seconds) = (settings.bootstrap.clone(), REACH.as_secs());
-                return Err(GatewayError::Unreachable { bootstrap, seconds, why });
+        loop {
+            let waited = begun.elapsed();
+            match ask_for(&consumer, topic) {
+                Asked::There => break,
+                Asked::Nobody(_) | Asked::NotYet(_) if waited < FRESH => {}
+                Asked::Nobody(_) if waited < REACH => {}
+                Asked::NotYet(why) | Asked::Refused(why) => {
+                    return Err(GatewayError::Topic { topic: topic.clone(), why });
+                }
+                Asked::Nobody(why) => {
+                    let (bootstrap, seconds) = (settings.bootstrap.clone(), REACH.as_secs());
+                    return Err(GatewayError::Unreachable { bootstrap, seconds, why });
+                }
             }
         }
     }
     Ok(())
 }
 
-/// Asks for one topic. Inner error: nobody answers, or not yet.
-fn ask_for(
-    consumer: &BaseConsumer<GuardContext>,
-    topic: &str,
-) -> Result<Result<(), String>, GatewayError> {
+/// The answer to a question for a topic.
+enum Asked {
+    There,
+    /// No broker answered.
+    Nobody(String),
+    /// This may pass.
+    NotYet(String),
+    Refused(String),
+}
+
+fn ask_for(consumer: &BaseConsumer<GuardContext>, topic: &str) -> Asked {
     let metadata = match consumer.fetch_metadata(Some(topic), QUESTION) {
         Ok(metadata) => metadata,
-        Err(error) => return Ok(Err(error.to_string())),
+        Err(error) => return Asked::Nobody(error.to_string()),
     };
     let trouble = metadata.topics().iter().find_map(|found| found.error());
-    match trouble.map(RDKafkaErrorCode::from) {
-        None => Ok(Ok(())),
-        Some(RDKafkaErrorCode::LeaderNotAvailable) => Ok(Err("no leader yet".to_owned())),
-        Some(code) => Err(GatewayError::Topic { topic: topic.to_owned(), why: code.to_string() }),
+    let Some(code) = trouble.map(RDKafkaErrorCode::from) else { return Asked::There };
+    match code {
+        RDKafkaErrorCode::UnknownTopicOrPartition
+        | RDKafkaErrorCode::UnknownTopic
+        | RDKafkaErrorCode::LeaderNotAvailable => {
+            std::thread::park_timeout(PAUSE);
+            Asked::NotYet(code.to_string())
+        }
+        _ => Asked::Refused(code.to_string()),
     }
 }
