@@ -31,8 +31,10 @@ pub(crate) struct Case {
 
 impl Case {
     pub(crate) fn new(protocol: &'static str, engine: &'static str) -> Self {
-        let records = std::env::var("RG_RUN_RECORDS").ok().and_then(|text| text.parse().ok());
-        Self { protocol, engine, rules: Rules::new(true), records: records.unwrap_or(6_000) }
+        let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+        let percent = number("RG_RUN_PUT_OFF").unwrap_or(0);
+        let rules = Rules::new(true).putting_off(u8::try_from(percent).expect("a percentage"));
+        Self { protocol, engine, rules, records: number("RG_RUN_RECORDS").unwrap_or(6_000) }
     }
 
     /// Distinct orders: one in 21 is sent twice, so 5 % of the orders.

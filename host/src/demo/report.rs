@@ -59,10 +59,10 @@ impl Report {
             );
         }
         format!(
-            "Only the sink could catch {} effects done just before a kill or a stop (by their \
-             Idempotency-Key) and {} of the zombie (by its Fencing-Token); the guard caught {} \
-             repeats and {} records and effects without ownership, and committed nothing \
-             unfinished.\n",
+            "Only the sink could catch {} repeats of work done just before a kill, a stop or a \
+             refused commit (by Idempotency-Key) and {} effects of the zombie (by Fencing-Token); \
+             the guard caught {} repeats and {} records and effects without ownership, and \
+             committed nothing unfinished.\n",
             guarded.absorbed_by_sink,
             guarded.fenced_by_sink,
             guarded.absorbed_by_guard,
