@@ -79,11 +79,7 @@ impl<'a> Traffic<'a> {
             .map(|number| (partition(number), Resume::Committed(Offset::ZERO)))
             .collect();
         guard.assign(Tick::ZERO, Some(1), &owned)?;
-        Ok(Self {
-            guard,
-            records: 0,
-            key: *b"00000000-order-of-a-customer-in-2026",
-        })
+        Ok(Self { guard, records: 0, key: *b"00000000-order-of-a-customer-in-2026" })
     }
 
     /// One record as a host drives it: admit, run nothing, complete, do what is owed. Says whether
@@ -93,19 +89,13 @@ impl<'a> Traffic<'a> {
         self.records += 1;
         let now = Tick::ZERO.after(number / RECORDS_PER_TICK);
         // Each 20th record names the operation of the one ten before it.
-        let operation = if number % REPEAT_EVERY == REPEAT_EVERY - 1 {
-            number - 10
-        } else {
-            number
-        };
+        let operation =
+            if number % REPEAT_EVERY == REPEAT_EVERY - 1 { number - 10 } else { number };
         self.key[..8].copy_from_slice(&operation.to_le_bytes());
         let partitions = u64::from(PARTITIONS);
         let place = partition(u32::try_from(number % partitions).unwrap_or_default());
         let offset = Offset::new(number / partitions).unwrap_or(Offset::RECORD_MAX);
-        let ran = match self
-            .guard
-            .admit(now, Record::new(place, offset, Some(&self.key)))
-        {
+        let ran = match self.guard.admit(now, Record::new(place, offset, Some(&self.key))) {
             Verdict::Run(ticket) => {
                 self.guard.answer(now, ticket, Outcome::Completed);
                 true
@@ -119,19 +109,9 @@ impl<'a> Traffic<'a> {
     fn do_what_is_owed(&mut self, now: Tick) {
         self.guard.polled(now);
         while let Some(output) = self.guard.poll_output() {
-            if let Output::Commit {
-                partition,
-                offset,
-                token,
-            } = output
-            {
+            if let Output::Commit { partition, offset, token } = output {
                 let (assignment, answer) = (token.assignment, CommitAnswer::Stored);
-                let stored = Input::CommitAnswered {
-                    partition,
-                    assignment,
-                    offset,
-                    answer,
-                };
+                let stored = Input::CommitAnswered { partition, assignment, offset, answer };
                 // Never refused: it answers an offer that was just made.
                 let _reply = self.guard.handle(now, stored);
             }

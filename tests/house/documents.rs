@@ -6,29 +6,19 @@ use crate::none;
 use crate::tree::{File, file, files, root};
 
 fn documents() -> Vec<File> {
-    let tops = [
-        "README.md",
-        "ARCHITECTURE.md",
-        "CONTRIBUTING.md",
-        "CHANGELOG.md",
-    ];
+    let tops = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
     let all = files();
     for top in tops {
         assert!(all.iter().any(|file| file.path == top), "{top} is missing");
     }
-    all.into_iter()
-        .filter(|file| file.path.ends_with(".md"))
-        .collect()
+    all.into_iter().filter(|file| file.path.ends_with(".md")).collect()
 }
 
 /// The words after each `marker`.
 fn words_after<'a>(text: &'a str, marker: &str) -> Vec<&'a str> {
     text.split(marker)
         .skip(1)
-        .filter_map(|rest| {
-            rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '-')
-                .next()
-        })
+        .filter_map(|rest| rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '-').next())
         .filter(|word| !word.is_empty() && !word.starts_with('-'))
         .collect()
 }
@@ -36,10 +26,7 @@ fn words_after<'a>(text: &'a str, marker: &str) -> Vec<&'a str> {
 /// The variants of `enum Command` in a file, as clap spells them.
 fn commands(path: &str) -> BTreeSet<String> {
     let text = file(path).text;
-    let body = text
-        .split("enum Command {")
-        .nth(1)
-        .and_then(|rest| rest.split("\n}").next());
+    let body = text.split("enum Command {").nth(1).and_then(|rest| rest.split("\n}").next());
     let body = body.unwrap_or_else(|| panic!("{path} has no enum Command"));
     body.lines()
         .map(str::trim)
@@ -52,10 +39,7 @@ fn commands(path: &str) -> BTreeSet<String> {
 #[test]
 fn every_xtask_command_in_a_document_exists() {
     let known = commands("xtask/src/main.rs");
-    assert!(
-        known.contains("demo") && known.contains("test"),
-        "{known:?}"
-    );
+    assert!(known.contains("demo") && known.contains("test"), "{known:?}");
     let mut broken = Vec::new();
     for document in documents() {
         for word in words_after(&document.text, "cargo xtask ") {
@@ -71,10 +55,7 @@ fn every_xtask_command_in_a_document_exists() {
 fn every_file_that_a_document_links_to_exists() {
     let mut broken = Vec::new();
     for document in documents() {
-        let folder = document
-            .path
-            .rsplit_once('/')
-            .map_or("", |(folder, _)| folder);
+        let folder = document.path.rsplit_once('/').map_or("", |(folder, _)| folder);
         for link in links(&document.text) {
             if !root().join(folder).join(link).exists() {
                 broken.push(format!("{}: {link}", document.path));
@@ -116,10 +97,7 @@ fn every_code_block_of_a_document_says_its_language() {
         }
         assert!(!open, "{}: a code block is not closed", document.path);
     }
-    none(
-        "```sh, ```text, ```toml, ... or ```rust, which is compiled",
-        &broken,
-    );
+    none("```sh, ```text, ```toml, ... or ```rust, which is compiled", &broken);
 }
 
 #[test]

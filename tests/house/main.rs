@@ -10,9 +10,5 @@ mod words;
 /// Fails with one line for each place where a rule is broken.
 #[track_caller]
 fn none(rule: &str, broken: &[String]) {
-    assert!(
-        broken.is_empty(),
-        "{rule}; broken in:\n  {}",
-        broken.join("\n  ")
-    );
+    assert!(broken.is_empty(), "{rule}; broken in:\n  {}", broken.join("\n  "));
 }

@@ -13,22 +13,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("wasm", &["rebalance-guard"]),
     ("sim", &["rebalance-guard"]),
     ("host/fence", &[]),
-    (
-        "host",
-        &[
-            "rebalance-guard",
-            "rebalance-guard-fence",
-            "rebalance-guard-sim",
-        ],
-    ),
-    (
-        "benches",
-        &[
-            "rebalance-guard",
-            "rebalance-guard-host",
-            "rebalance-guard-sim",
-        ],
-    ),
+    ("host", &["rebalance-guard", "rebalance-guard-fence", "rebalance-guard-sim"]),
+    ("benches", &["rebalance-guard", "rebalance-guard-host", "rebalance-guard-sim"]),
     (
         "tests",
         &[
@@ -48,9 +34,7 @@ fn manifests() -> Vec<File> {
 }
 
 fn parsed(file: &File) -> Table {
-    file.text
-        .parse()
-        .unwrap_or_else(|error| panic!("{}: {error}", file.path))
+    file.text.parse().unwrap_or_else(|error| panic!("{}: {error}", file.path))
 }
 
 /// Every dependency of every kind, with what is asked of it.
@@ -59,11 +43,7 @@ fn dependencies(table: &Table) -> Vec<(String, Value)> {
     for (name, value) in table {
         match value {
             Value::Table(inner) if name.ends_with("dependencies") => {
-                found.extend(
-                    inner
-                        .iter()
-                        .map(|(name, value)| (name.clone(), value.clone())),
-                );
+                found.extend(inner.iter().map(|(name, value)| (name.clone(), value.clone())));
             }
             Value::Table(inner) => found.extend(dependencies(inner)),
             _ => {}
@@ -74,10 +54,7 @@ fn dependencies(table: &Table) -> Vec<(String, Value)> {
 
 fn names_of(folder: &str) -> Vec<String> {
     let table = parsed(&file(&format!("{folder}/Cargo.toml")));
-    dependencies(&table)
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect()
+    dependencies(&table).into_iter().map(|(name, _)| name).collect()
 }
 
 #[test]
@@ -90,10 +67,7 @@ fn no_arrow_points_the_wrong_way() {
             }
         }
     }
-    none(
-        "core <- wasm, host, sim; sim <- host; all <- tests, benches",
-        &broken,
-    );
+    none("core <- wasm, host, sim; sim <- host; all <- tests, benches", &broken);
 }
 
 #[test]
@@ -109,19 +83,14 @@ fn every_package_has_its_arrows_listed() {
 
 #[test]
 fn the_core_uses_nothing_that_is_not_listed() {
-    let broken: Vec<String> = names_of("core")
-        .into_iter()
-        .filter(|name| !CORE_USES.contains(&name.as_str()))
-        .collect();
+    let broken: Vec<String> =
+        names_of("core").into_iter().filter(|name| !CORE_USES.contains(&name.as_str())).collect();
     none("the core stays small enough to be read whole", &broken);
 }
 
 #[test]
 fn every_dependency_says_what_it_is_for() {
-    let broken: Vec<String> = manifests()
-        .iter()
-        .flat_map(|file| unexplained(file))
-        .collect();
+    let broken: Vec<String> = manifests().iter().flat_map(|file| unexplained(file)).collect();
     none("a few words above each dependency", &broken);
 }
 
@@ -152,11 +121,7 @@ fn a_dependency_of_two_packages_has_one_version() {
     for file in manifests() {
         for (name, value) in dependencies(&parsed(&file)) {
             if let Some(version) = version(&value) {
-                let users = versions
-                    .entry(name)
-                    .or_default()
-                    .entry(version)
-                    .or_default();
+                let users = versions.entry(name).or_default().entry(version).or_default();
                 users.push(file.path.clone());
             }
         }
@@ -170,9 +135,7 @@ fn a_dependency_of_two_packages_has_one_version() {
 }
 
 fn version(value: &Value) -> Option<String> {
-    let version = value
-        .as_table()
-        .map_or(Some(value), |table| table.get("version"))?;
+    let version = value.as_table().map_or(Some(value), |table| table.get("version"))?;
     version.as_str().map(str::to_owned)
 }
 
@@ -180,14 +143,9 @@ fn version(value: &Value) -> Option<String> {
 fn what_the_boundary_was_tested_against_is_pinned() {
     let host = parsed(&file("host/Cargo.toml"));
     let exact = |name: &str| {
-        let found = dependencies(&host)
-            .into_iter()
-            .find(|(other, _)| other == name);
+        let found = dependencies(&host).into_iter().find(|(other, _)| other == name);
         let version = found.and_then(|(_, value)| version(&value));
-        assert!(
-            version.as_deref().is_some_and(|v| v.starts_with('=')),
-            "{name}: {version:?}"
-        );
+        assert!(version.as_deref().is_some_and(|v| v.starts_with('=')), "{name}: {version:?}");
     };
     exact("wasmtime");
     exact("rdkafka");
@@ -212,9 +170,6 @@ fn every_package_takes_the_licence_of_the_workspace() {
 #[test]
 fn an_unexplained_dependency_is_found() {
     let text = "[dependencies]\n# Why.\na = \"1\"\nb = \"1\"\nrebalance-guard.workspace = true\n";
-    let file = File {
-        path: "x/Cargo.toml".to_owned(),
-        text: text.to_owned(),
-    };
+    let file = File { path: "x/Cargo.toml".to_owned(), text: text.to_owned() };
     assert_eq!(unexplained(&file), ["x/Cargo.toml:4: b = \"1\""]);
 }

@@ -6,14 +6,8 @@ use crate::tree::{File, file, files};
 /// Lines of a file above its tests.
 const LINES_MAX: usize = 400;
 /// The crates that are read to be understood; a test file is read one test at a time.
-const PRODUCT: &[&str] = &[
-    "core/src/",
-    "host/src/",
-    "host/fence/src/",
-    "sim/src/",
-    "wasm/src/",
-    "xtask/src/",
-];
+const PRODUCT: &[&str] =
+    &["core/src/", "host/src/", "host/fence/src/", "sim/src/", "wasm/src/", "xtask/src/"];
 
 fn lines_without_tests(text: &str) -> usize {
     let tests = |line: &str| line.starts_with("#[cfg(test)]") || line.starts_with("#[cfg(all(test");
@@ -40,20 +34,14 @@ fn no_file_of_the_product_is_longer_than_400_lines_without_tests() {
 #[test]
 fn no_function_is_longer_than_70_lines() {
     // Clippy counts them; here stands that it is asked to, everywhere.
-    assert!(
-        file("clippy.toml")
-            .text
-            .contains("too-many-lines-threshold = 70")
-    );
+    assert!(file("clippy.toml").text.contains("too-many-lines-threshold = 70"));
     let word = concat!("too_many", "_lines");
     let allowed: Vec<String> = files()
         .iter()
         .filter(|file| file.is_rust())
         .flat_map(|file| {
             let lines = file.lines().filter(|(_, line)| line.contains(word));
-            lines
-                .map(|(number, line)| file.at(number, line))
-                .collect::<Vec<_>>()
+            lines.map(|(number, line)| file.at(number, line)).collect::<Vec<_>>()
         })
         .collect();
     none("no function is excused from the limit", &allowed);
@@ -65,10 +53,7 @@ fn no_function_is_longer_than_70_lines() {
         })
         .map(|file| file.path.clone())
         .collect();
-    none(
-        "each package takes the workspace's lints, or names the limit itself",
-        &broken,
-    );
+    none("each package takes the workspace's lints, or names the limit itself", &broken);
 }
 
 #[test]
@@ -83,9 +68,6 @@ fn every_file_of_rust_begins_with_what_it_is() {
 
 #[test]
 fn tests_at_the_end_of_a_file_do_not_count() {
-    assert_eq!(
-        lines_without_tests("//! a\nfn f() {}\n#[cfg(test)]\nmod tests {\n}\n"),
-        2
-    );
+    assert_eq!(lines_without_tests("//! a\nfn f() {}\n#[cfg(test)]\nmod tests {\n}\n"), 2);
     assert_eq!(lines_without_tests("//! a\nfn f() {}\n"), 2);
 }

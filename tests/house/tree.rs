@@ -14,10 +14,7 @@ pub(crate) struct File {
 impl File {
     /// Its lines with their numbers, from 1.
     pub(crate) fn lines(&self) -> impl Iterator<Item = (usize, &str)> {
-        self.text
-            .lines()
-            .enumerate()
-            .map(|(index, line)| (index + 1, line))
+        self.text.lines().enumerate().map(|(index, line)| (index + 1, line))
     }
 
     /// `path:line`, with the line itself.
@@ -37,30 +34,18 @@ impl File {
 /// The root of the repository.
 pub(crate) fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.parent()
-        .expect("the package lies in the workspace")
-        .to_path_buf()
+    here.parent().expect("the package lies in the workspace").to_path_buf()
 }
 
 /// Every text file that git tracks, or would if it were added.
 pub(crate) fn files() -> Vec<File> {
     let root = root();
     let output = Command::new("git")
-        .args([
-            "ls-files",
-            "-z",
-            "--cached",
-            "--others",
-            "--exclude-standard",
-        ])
+        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
         .current_dir(&root)
         .output()
         .expect("the rules are checked on what git tracks: git is needed");
-    assert!(
-        output.status.success(),
-        "git: {}",
-        String::from_utf8_lossy(&output.stderr)
-    );
+    assert!(output.status.success(), "git: {}", String::from_utf8_lossy(&output.stderr));
     let names = String::from_utf8(output.stdout).expect("paths are UTF-8");
     let files: Vec<File> = names
         .split('\0')
@@ -68,17 +53,10 @@ pub(crate) fn files() -> Vec<File> {
         // Deleted and not yet committed, or not text: no line to check.
         .filter_map(|path| {
             let text = fs::read_to_string(root.join(path)).ok()?;
-            Some(File {
-                path: path.to_owned(),
-                text,
-            })
+            Some(File { path: path.to_owned(), text })
         })
         .collect();
-    assert!(
-        files.len() > 50,
-        "only {} files: the walk is broken",
-        files.len()
-    );
+    assert!(files.len() > 50, "only {} files: the walk is broken", files.len());
     files
 }
 
@@ -86,8 +64,5 @@ pub(crate) fn files() -> Vec<File> {
 pub(crate) fn file(path: &str) -> File {
     let text = fs::read_to_string(root().join(path));
     let text = text.unwrap_or_else(|error| panic!("{path} cannot be read: {error}"));
-    File {
-        path: path.to_owned(),
-        text,
-    }
+    File { path: path.to_owned(), text }
 }

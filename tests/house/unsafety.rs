@@ -4,11 +4,7 @@ use crate::none;
 use crate::tree::{File, file, files};
 
 /// The plugin's memory and exports, and librdkafka's numbers that rdkafka does not wrap.
-const PERMITTED: &[&str] = &[
-    "wasm/src/memory.rs",
-    "wasm/src/exports.rs",
-    "host/src/ffi.rs",
-];
+const PERMITTED: &[&str] = &["wasm/src/memory.rs", "wasm/src/exports.rs", "host/src/ffi.rs"];
 /// Lines above a block in which its reason may stand.
 const REASON_WITHIN: usize = 6;
 
@@ -46,18 +42,13 @@ fn the_keyword_stands_in_three_files_alone() {
             broken.extend(lines.map(|(number, line)| file.at(number, line)));
         }
     }
-    none(
-        "it belongs into one of the three files that are read for it",
-        &broken,
-    );
+    none("it belongs into one of the three files that are read for it", &broken);
 }
 
 #[test]
 fn each_use_says_why_it_is_sound() {
-    let broken: Vec<String> = PERMITTED
-        .iter()
-        .flat_map(|path| without_reason(&file(path)))
-        .collect();
+    let broken: Vec<String> =
+        PERMITTED.iter().flat_map(|path| without_reason(&file(path))).collect();
     none("a SAFETY line stands above it", &broken);
 }
 
@@ -65,10 +56,7 @@ fn each_use_says_why_it_is_sound() {
 fn the_core_and_the_simulator_forbid_it() {
     for path in ["core/src/lib.rs", "sim/src/lib.rs"] {
         let forbid = concat!("#![forbid(un", "safe_code)]");
-        assert!(
-            file(path).text.contains(forbid),
-            "{path} does not say {forbid}"
-        );
+        assert!(file(path).text.contains(forbid), "{path} does not say {forbid}");
     }
 }
 

@@ -51,27 +51,18 @@ fn no_leftover_stays_in_a_file() {
         .filter(|file| !file.path.starts_with("LICENSE") && !file.path.ends_with(".lock"))
         .flat_map(|file| containing(LEFTOVERS, file))
         .collect();
-    none(
-        "finish it or open an issue; the tree holds no leftovers",
-        &broken,
-    );
+    none("finish it or open an issue; the tree holds no leftovers", &broken);
 }
 
 #[test]
 fn no_file_names_a_folder_of_one_machine() {
-    let broken: Vec<String> = files()
-        .iter()
-        .flat_map(|file| containing(MACHINES, file))
-        .collect();
+    let broken: Vec<String> = files().iter().flat_map(|file| containing(MACHINES, file)).collect();
     none("paths are relative or made at run time", &broken);
 }
 
 #[test]
 fn no_file_cites_what_a_reader_does_not_have() {
-    let broken: Vec<String> = files()
-        .iter()
-        .flat_map(|file| containing(ABSENT, file))
-        .collect();
+    let broken: Vec<String> = files().iter().flat_map(|file| containing(ABSENT, file)).collect();
     none("say it here, or cite something public", &broken);
 }
 
@@ -88,10 +79,7 @@ fn every_sleep_says_why_above_it() {
             }
         }
     }
-    none(
-        "a sleep is no synchronization: say in a comment what bounds it and why",
-        &broken,
-    );
+    none("a sleep is no synchronization: say in a comment what bounds it and why", &broken);
 }
 
 #[test]
@@ -122,13 +110,7 @@ fn no_test_is_called_a_test() {
 #[test]
 fn the_words_are_found_where_they_are() {
     let text = format!("fine\nlet x = {}x);\n", LEFTOVERS[3]);
-    let file = File {
-        path: "a.rs".to_owned(),
-        text,
-    };
-    assert_eq!(
-        containing(LEFTOVERS, &file),
-        [format!("a.rs:2: let x = {}x);", LEFTOVERS[3])]
-    );
+    let file = File { path: "a.rs".to_owned(), text };
+    assert_eq!(containing(LEFTOVERS, &file), [format!("a.rs:2: let x = {}x);", LEFTOVERS[3])]);
     assert!(containing(MACHINES, &file).is_empty());
 }
