@@ -41,7 +41,7 @@ fn stdout_carries_the_records_alone_and_the_end_is_committed() {
 fn a_sink_that_hangs_holds_the_offsets_and_the_end_says_what_was_left() {
     let kafka = Kafka::with(5, 10);
     // Kept open and never answered, until the test ends.
-    let url = sink(|stream| std::mem::forget(stream));
+    let url = sink(std::mem::forget);
     let mut gateway = kafka.run("hangs", &["--sink", &url, "--sink-timeout", "300ms"]);
     gateway.until("a failure", |it| it.stderr().contains("effect failed"));
     gateway.signal("-TERM");
@@ -67,7 +67,7 @@ fn a_sink_that_answers_nonsense_holds_the_offsets() {
 #[test]
 fn a_second_signal_stops_at_once() {
     let kafka = Kafka::with(5, 10);
-    let url = sink(|stream| std::mem::forget(stream));
+    let url = sink(std::mem::forget);
     // The first alone would wait for the sink: ten seconds.
     let mut gateway = kafka.run("twice", &["--sink", &url]);
     gateway.until("an assignment", |it| it.stderr().contains("assigned"));

@@ -1,8 +1,8 @@
 //! `rebalance-guard run` as an operator runs it: a real broker, three members, an HTTP sink, one
 //! member killed, one frozen, one restarted. Each protocol with both engines.
 //!
-//! `RG_RUN_RECORDS=100000` runs the acceptance at its full size, `RG_RUN_PUT_OFF=2` all of it with a
-//! sink that answers 503 to 2 % of the calls.
+//! `RG_RUN_RECORDS=100000` runs the acceptance at its full size, `RG_RUN_PUT_OFF=2` all of it with
+//! a sink that answers 503 to 2 % of the calls.
 #![forbid(unsafe_code)]
 
 mod accept;

@@ -18,7 +18,8 @@ pub struct DemoArgs {
     #[arg(long, default_value_t = 6, value_parser = clap::value_parser!(u16).range(2..=64))]
     pub partitions: u16,
     /// Records produced in each arm.
-    #[arg(long, default_value_t = 12_000, value_parser = clap::value_parser!(u32).range(1_000..=500_000))]
+    #[arg(long, default_value_t = 12_000)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1_000..=500_000))]
     pub records: u32,
     /// Records a second; by default so that the traffic lasts through the faults.
     #[arg(long, value_parser = clap::value_parser!(u32).range(10..=20_000))]

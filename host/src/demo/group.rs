@@ -219,9 +219,8 @@ impl Group {
         while !late.is_empty() && clock::now() < deadline {
             let mut still = Vec::new();
             for name in late {
-                match self.ended(&name)? {
-                    None => still.push(name),
-                    Some(_) => {}
+                if self.ended(&name)?.is_none() {
+                    still.push(name);
                 }
             }
             late = still;

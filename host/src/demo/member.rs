@@ -21,8 +21,8 @@ use crate::workers::Order;
 pub(super) const LOGS: &str = "RG_DEMO_LOGS";
 /// Worker threads of a member, in both arms.
 pub(super) const WORKERS: usize = 4;
-/// Drain and commit time of a hand-over: a mock cluster with short sessions goes on without a member
-/// that takes longer than two seconds, and refuses commits while the next rebalance gathers.
+/// Drain and commit time of a hand-over: a mock cluster with short sessions goes on without a
+/// member that takes longer than two seconds, and refuses commits while the next rebalance gathers.
 const SHORT_MS: u64 = 800;
 /// Session and heartbeat, in both arms: what the mock cluster serves soundly.
 pub(super) const CLIENT: &[(&str, &str)] =

@@ -124,12 +124,15 @@ fn planned(number: usize, random: &mut Random, partitions: u16) -> Planned {
     let amount = 100 + random.below(500_000) as i64;
     let amount = if kind == Kind::Poison { -amount } else { amount };
     let order = format!("A-{number:06}-{:04x}", random.below(0x1_0000));
-    let payload = format!(
-        r#"{{"order":"{order}","customer":"C-{:05}","sku":"{}","quantity":{},"amount_cents":{amount},"currency":"EUR"}}"#,
-        random.below(20_000),
-        ["kettle", "lamp", "chair", "desk", "shelf", "mug"][random.below(6) as usize],
-        1 + random.below(9),
-    );
+    let payload = serde_json::json!({
+        "order": order,
+        "customer": format!("C-{:05}", random.below(20_000)),
+        "sku": SKUS[random.below(SKUS.len() as u64) as usize],
+        "quantity": 1 + random.below(9),
+        "amount_cents": amount,
+        "currency": "EUR",
+    })
+    .to_string();
     let partition = random.below(u64::from(partitions)) as i32;
     Planned { order, partition, kind, payload }
 }
@@ -234,6 +237,8 @@ fn enqueue(producer: &BaseProducer, planned: &Planned) -> Result<(), KafkaError>
         }
     }
 }
+
+const SKUS: &[&str] = &["kettle", "lamp", "chair", "desk", "shelf", "mug"];
 
 /// The topic of both arms.
 pub(super) const TOPIC: &str = "orders";

@@ -111,7 +111,7 @@ impl Member {
         }
     }
 
-    fn take_results(&mut self) {
+    fn take_results(&self) {
         while let Ok(done) = self.pool.results().try_recv() {
             self.settle(done);
         }
