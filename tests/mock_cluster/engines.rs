@@ -16,15 +16,21 @@ use super::Stage;
 use super::commits::assert_silent_between_loss_and_assign;
 use super::loss::assert_tokens_rise;
 
-/// Dies at its n-th admission, and stays dead.
+/// Dies at its n-th admission, or at an input, and stays dead.
 struct Mortal {
     engine: NativeEngine,
     left: u32,
+    dies_at: fn(&Input<'_>) -> bool,
 }
 
 impl Mortal {
     fn new(config: &Config, left: u32) -> Box<dyn Engine> {
-        Box::new(Self { engine: NativeEngine::new(config).expect("settings"), left })
+        Self::dying_at(config, left, |_| false)
+    }
+
+    fn dying_at(config: &Config, left: u32, dies_at: fn(&Input<'_>) -> bool) -> Box<dyn Engine> {
+        let engine = NativeEngine::new(config).expect("settings");
+        Box::new(Self { engine, left, dies_at })
     }
 
     fn alive(&self) -> Result<(), EngineDead> {
@@ -45,6 +51,9 @@ impl Engine for Mortal {
         now: Tick,
         input: Input<'_>,
     ) -> Result<Result<Reply, InputError>, EngineDead> {
+        if (self.dies_at)(&input) {
+            self.left = 0;
+        }
         self.alive()?;
         self.engine.handle(now, input)
     }
@@ -155,4 +164,41 @@ fn engines_that_die_one_after_another_end_the_gateway() {
     assert!(error.to_string().contains("--engine native"), "{error}");
     assert_eq!((made.load(Ordering::Relaxed), lost), (6, 6));
     assert_eq!((stage.ledger.calls().len(), stage.committed()), (0, vec![None]));
+}
+
+/// A client that waits for the answer to a callback never closes (kafka-facts 1.4): one is given even
+/// when the guard died over it.
+fn an_engine_that_dies_over_a_callback_does_not_hang_the_client(dies_at: fn(&Input<'_>) -> bool) {
+    let stage = Stage::new("callback", 2);
+    stage.produce(0, 20);
+    let mut settings = stage.settings(Protocol::Cooperative, "a");
+    let made = AtomicU32::new(0);
+    settings.engine = EngineFactory::new(move |config| {
+        let first = made.fetch_add(1, Ordering::Relaxed) == 0;
+        let never: fn(&Input<'_>) -> bool = |_| false;
+        Ok(Mortal::dying_at(config, u32::MAX, if first { dies_at } else { never }))
+    });
+    let member = Member::start(settings);
+    eventually("twenty took effect", || stage.ledger.effects() == 20);
+    let other = Member::start(stage.settings(Protocol::Cooperative, "b"));
+    eventually("both work", || other.count(|e| matches!(e, Event::Assigned { .. })) > 0);
+    stage.produce(20, 20);
+    eventually("all took effect", || stage.ledger.effects() == 40);
+    assert_eq!(member.leave().engines_dead, 1);
+    other.leave();
+    assert_eq!(stage.committed(), [Some(20), Some(20)]);
+}
+
+#[test]
+fn an_engine_that_dies_over_an_assign_does_not_hang_the_client() {
+    an_engine_that_dies_over_a_callback_does_not_hang_the_client(|input| {
+        matches!(input, Input::Assign { .. })
+    });
+}
+
+#[test]
+fn an_engine_that_dies_over_a_revoke_does_not_hang_the_client() {
+    an_engine_that_dies_over_a_callback_does_not_hang_the_client(|input| {
+        matches!(input, Input::Revoke { .. })
+    });
 }

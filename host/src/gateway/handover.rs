@@ -136,7 +136,6 @@ impl Gateway<'_> {
         self.close_fences(&partitions);
         if everything {
             self.lose_all("the group threw this member out".to_owned())?;
-            self.suspect = None;
         } else {
             let _ = self.engine.handle(self.now(), Input::Lost(Scope::Some(&partitions)))?;
         }

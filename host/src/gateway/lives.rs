@@ -26,6 +26,10 @@ const DEATHS_MAX: u32 = 5;
 const FATALS_MAX: u32 = 20;
 /// After so long without a death the row is over.
 const HEALTHY: Duration = Duration::from_secs(60);
+/// A loop that did not go round for so long was stopped, or waited for something that hung.
+const STOOD_STILL: Duration = Duration::from_secs(2);
+/// How long no commit is sent then.
+const QUIET: Duration = Duration::from_secs(1);
 const BACK_OFF: Duration = Duration::from_millis(500);
 const BACK_OFF_MAX: Duration = Duration::from_secs(10);
 /// How long the dead-letter topic is asked for at the start.
@@ -107,6 +111,8 @@ impl<'a> Gateway<'a> {
             stopping: false,
             suspect: None,
             looked: None,
+            turned: clock::now(),
+            quiet_until: clock::now(),
             assignment_max: 0,
             settings,
         };
@@ -161,6 +167,7 @@ impl<'a> Gateway<'a> {
                 Stop::Drain => return self.leave(),
                 Stop::Now => return Err(Interrupt::StopNow),
             }
+            self.look_at_the_clock();
             let mut busy = self.serve()?;
             busy |= self.poll()?;
             self.look_after_suspect()?;
@@ -168,6 +175,17 @@ impl<'a> Gateway<'a> {
                 self.wait(true, None)?;
             }
         }
+    }
+
+    /// A commit after an eviction delays the whole group's rejoin (kafka-facts 2.4): after a stand-still
+    /// the client gets time to hear of one.
+    fn look_at_the_clock(&mut self) {
+        let now = clock::now();
+        if now.saturating_duration_since(self.turned) > STOOD_STILL {
+            tracing::warn!(span = ?now.saturating_duration_since(self.turned), "stood still");
+            self.quiet_until = now + QUIET;
+        }
+        self.turned = now;
     }
 
     /// Hands everything back: drains, commits. Leaving the group follows with the consumer's end.

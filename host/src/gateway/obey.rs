@@ -143,6 +143,9 @@ impl Gateway<'_> {
             let why = "the group threw this member out during the drain".to_owned();
             return self.duties.push_back(Duty::LoseAll(why));
         }
+        if self.session.is_flagged_lost() || clock::now() < self.quiet_until {
+            return self.duties.push_back(Duty::CommitAnswer(sent, CommitAnswer::Retry));
+        }
         let (topic, index) = self.name(partition);
         self.commit_number = self.commit_number.wrapping_add(1);
         let number = self.commit_number;

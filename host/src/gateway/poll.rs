@@ -16,17 +16,21 @@ impl Gateway<'_> {
     pub(super) fn poll(&mut self) -> Flow<bool> {
         for turn in 0..POLLS {
             let polled = self.session.poll(&mut self.topics);
+            if let Polled::Callback(callback) = polled {
+                // First of all: it may say that everything is lost.
+                self.callback(callback)?;
+                // A drain is no stand-still.
+                self.turned = clock::now();
+                self.tell_polled()?;
+                return Ok(true);
+            }
             if turn == 0 {
                 // Having polled is what renews the lease, whatever the poll gave.
                 self.tell_polled()?;
             }
             match polled {
-                Polled::Nothing => return Ok(turn > 0),
+                Polled::Nothing | Polled::Callback(_) => return Ok(turn > 0),
                 Polled::Record(record) => self.delivered(record, clock::now())?,
-                Polled::Callback(callback) => {
-                    self.callback(callback)?;
-                    return Ok(true);
-                }
                 Polled::End(index) => self.end_of_partition(index)?,
                 Polled::Exceeded => {
                     // Its revoke follows; until then nothing may run any more.
@@ -34,7 +38,7 @@ impl Gateway<'_> {
                     self.obey_outputs()?;
                 }
                 Polled::Fatal(code, words) => return Err(Interrupt::Fatal(code, words)),
-                Polled::Trouble(error) => self.trouble(&error)?,
+                Polled::Trouble(error) => Self::trouble(&error)?,
             }
         }
         Ok(true)
@@ -55,7 +59,7 @@ impl Gateway<'_> {
         Ok(())
     }
 
-    fn trouble(&mut self, error: &KafkaError) -> Flow {
+    fn trouble(error: &KafkaError) -> Flow {
         match error.rdkafka_error_code() {
             Some(code @ (Code::GroupAuthorizationFailed | Code::InconsistentGroupProtocol)) => {
                 Err(Interrupt::Fatal(code, error.to_string()))

@@ -62,7 +62,9 @@ impl Gateway<'_> {
                 self.drop_flight(partition, ticket.assignment(), offset);
             }
             JobResult::Failed { permanent, why, after } => {
-                self.failed(ticket, partition, offset, permanent, &why, after)?;
+                let open = self.note_failure(ticket, partition, offset, &why);
+                let after = after.filter(|after| open && !permanent && !after.is_zero());
+                self.failed(ticket, partition, permanent, after)?;
             }
             JobResult::Abandoned => {
                 self.summary.fenced_by_guard += 1;
@@ -74,38 +76,40 @@ impl Gateway<'_> {
         self.obey_outputs()
     }
 
-    fn failed(
+    /// Keeps what the sink said for a dead letter; whether the record's fence is still open.
+    fn note_failure(
         &mut self,
         ticket: Ticket,
         partition: Partition,
         offset: i64,
-        permanent: bool,
         why: &str,
+    ) -> bool {
+        let (topic, index) = self.name(partition);
+        tracing::warn!(%topic, partition = index, offset, why, "effect failed");
+        let Some(holding) = self.holding_of(partition, ticket.assignment()) else { return false };
+        if let Some(flight) = holding.flights.get_mut(&offset) {
+            flight.error = Some(why.to_owned());
+        }
+        holding.fence.is_open()
+    }
+
+    /// Answers a failure, or puts the answer off: the guard's own back-off begins when the time that
+    /// the sink asked for is over.
+    fn failed(
+        &mut self,
+        ticket: Ticket,
+        partition: Partition,
+        permanent: bool,
         after: Option<Duration>,
     ) -> Flow {
-        let (topic, index) = self.name(partition);
-        tracing::warn!(%topic, partition = index, offset, permanent, why, ?after, "effect failed");
-        let open = match self.holding_of(partition, ticket.assignment()) {
-            Some(holding) => {
-                if let Some(flight) = holding.flights.get_mut(&offset) {
-                    flight.error = Some(why.to_owned());
-                }
-                holding.fence.is_open()
-            }
-            None => false,
+        let Some(after) = after else {
+            self.engine.answer(self.now(), ticket, Outcome::Failed { permanent })?;
+            return Ok(());
         };
-        match after.filter(|after| !after.is_zero() && !permanent && open) {
-            // Retry-After: the guard's own back-off begins when this is over.
-            Some(after) => {
-                let until = clock::now() + after.min(PUT_OFF_MAX);
-                let sequence = ticket.sequence();
-                self.deferred_tickets.insert(sequence, ticket);
-                self.deferred.push(Reverse(Deferred { until, partition, sequence }));
-            }
-            None => {
-                self.engine.answer(self.now(), ticket, Outcome::Failed { permanent })?;
-            }
-        }
+        let until = clock::now() + after.min(PUT_OFF_MAX);
+        let sequence = ticket.sequence();
+        self.deferred_tickets.insert(sequence, ticket);
+        self.deferred.push(Reverse(Deferred { until, partition, sequence }));
         Ok(())
     }
 

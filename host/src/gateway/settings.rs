@@ -37,7 +37,11 @@ pub enum StartAt {
 }
 
 /// Makes engines: the first, and a fresh one after a plugin died or the client was replaced.
-pub struct EngineFactory(Box<dyn FnMut(&Config) -> Result<Box<dyn Engine>, String> + Send>);
+pub struct EngineFactory(Box<dyn Make>);
+
+trait Make: FnMut(&Config) -> Result<Box<dyn Engine>, String> + Send {}
+
+impl<F: FnMut(&Config) -> Result<Box<dyn Engine>, String> + Send> Make for F {}
 
 impl EngineFactory {
     /// A factory that calls `make`, which says in words why it could not.

@@ -153,6 +153,10 @@ pub(super) struct Gateway<'a> {
     /// Since when something was lost without a callback; looked after until the client agrees.
     pub(super) suspect: Option<Instant>,
     pub(super) looked: Option<Instant>,
+    /// When the loop last went round, and until when no commit is sent because it stood still: the
+    /// group may have thrown this member out without the client knowing yet.
+    pub(super) turned: Instant,
+    pub(super) quiet_until: Instant,
     /// The highest assignment number seen: a new engine begins above it.
     pub(super) assignment_max: u64,
 }

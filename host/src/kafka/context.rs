@@ -54,7 +54,13 @@ impl GuardContext {
         self.cooperative.load(Ordering::Acquire)
     }
 
-    fn hand_back(&self, consumer: &BaseConsumer<Self>, list: &TopicPartitionList, revoke: bool) {
+    /// Answers a callback so that nothing is owned, whatever it was.
+    pub(crate) fn hand_back(
+        &self,
+        consumer: &BaseConsumer<Self>,
+        list: &TopicPartitionList,
+        revoke: bool,
+    ) {
         let handed = match (revoke, self.is_cooperative()) {
             (true, true) => consumer.incremental_unassign(list),
             (true, false) => consumer.unassign(),

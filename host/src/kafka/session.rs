@@ -17,7 +17,7 @@ use super::context::{Callback, GuardContext};
 use super::lookup::{Found, Lookup};
 use super::topics::Topics;
 use crate::ffi::{self, CommitQueue, Membership};
-use crate::gateway::{GatewayError, Settings};
+use crate::gateway::{GatewayError, RebalanceKind, Settings};
 use crate::record::OwnedRecord;
 
 /// What one poll gave.
@@ -50,6 +50,8 @@ pub(crate) struct Session {
     pub(crate) commit_wake: Receiver<()>,
     id_at_assign: Option<String>,
     exceeded: bool,
+    /// The callback that has been given out and not answered.
+    unanswered: Option<Callback>,
     only_topic: bool,
 }
 
@@ -71,7 +73,7 @@ impl Session {
         let (commit_waker, commit_wake) = bounded(1);
         let commits = CommitQueue::new(Arc::clone(&consumer), commit_waker);
         let only_topic = settings.topics.len() == 1;
-        let (id_at_assign, exceeded) = (None, false);
+        let (id_at_assign, exceeded, unanswered) = (None, false, None);
         let session = Self {
             consumer,
             commits,
@@ -80,6 +82,7 @@ impl Session {
             commit_wake,
             id_at_assign,
             exceeded,
+            unanswered,
             only_topic,
         };
         Ok(session)
@@ -103,8 +106,11 @@ impl Session {
             Some(Err(error)) => Some(self.trouble(error)),
         };
         // A poll that serves a callback gives nothing else.
-        let callback = || self.consumer.context().next_callback().map(Polled::Callback);
-        polled.or_else(callback).unwrap_or(Polled::Nothing)
+        let Some(callback) = self.consumer.context().next_callback() else {
+            return polled.unwrap_or(Polled::Nothing);
+        };
+        self.unanswered = Some(callback.clone());
+        Polled::Callback(callback)
     }
 
     fn trouble(&mut self, error: KafkaError) -> Polled {
@@ -161,6 +167,11 @@ impl Session {
         self.was_lost(ffi::membership(&self.consumer).as_ref())
     }
 
+    /// The client's lost flag: set before its revoke is delivered.
+    pub(crate) fn is_flagged_lost(&self) -> bool {
+        self.consumer.assignment_lost()
+    }
+
     /// What is known of the member when a commit for `topic`/`index` is refused.
     pub(crate) fn standing(&self, topic: &str, index: i32, rebalancing: bool) -> Standing {
         let member = ffi::membership(&self.consumer);
@@ -192,9 +203,10 @@ impl Session {
     /// # Errors
     /// The client did not take it: a later callback will undo it.
     pub(crate) fn assign(
-        &self,
+        &mut self,
         partitions: &[((String, i32), Option<i64>)],
     ) -> Result<(), KafkaError> {
+        self.unanswered = None;
         let mut list = TopicPartitionList::with_capacity(partitions.len());
         for ((topic, index), offset) in partitions {
             let offset = offset.map_or(Offset::Invalid, Offset::Offset);
@@ -211,7 +223,8 @@ impl Session {
     ///
     /// # Errors
     /// The client did not take it.
-    pub(crate) fn hand_back(&self, partitions: &[(String, i32)]) -> Result<(), KafkaError> {
+    pub(crate) fn hand_back(&mut self, partitions: &[(String, i32)]) -> Result<(), KafkaError> {
+        self.unanswered = None;
         if self.consumer.context().is_cooperative() {
             self.consumer.incremental_unassign(&list_of(partitions))
         } else {
@@ -262,8 +275,13 @@ impl Session {
     /// The client's own close can hang (kafka-facts 1.5), so that it runs on a thread that is
     /// abandoned after `within`. Answers whether the consumer is gone.
     pub(crate) fn destroy(self, within: Duration) -> bool {
-        let Self { consumer, commits, lookup, .. } = self;
+        let Self { consumer, commits, lookup, unanswered, .. } = self;
         consumer.context().leave();
+        if let Some(callback) = unanswered {
+            // A client that waits for an answer never closes.
+            let revoke = callback.kind == RebalanceKind::Revoke;
+            consumer.context().hand_back(&consumer, &list_of(&callback.partitions), revoke);
+        }
         let (gone, waits) = bounded(1);
         let thread = thread::Builder::new().name("consumer-close".to_owned()).spawn(move || {
             drop(commits);
