@@ -213,3 +213,12 @@ fn a_partition_that_ended_again_is_the_last_to_be_forgotten() {
     assert!(remembered("p0").is_some_and(|counters| counters.assignments == 2));
     assert_eq!(["p1", "p2", "p3"].map(|name| remembered(name).is_some()), [false; 3]);
 }
+
+#[test]
+fn an_assign_of_a_held_and_a_new_partition_takes_the_place_of_a_remembered_one() {
+    let mut world = World::new();
+    world.assign("p0@0 p1@0 p2@0 p3@0").revoke("p3", 0).drain();
+    world.assign("p0@5 p4@0");
+    let owned: Vec<_> = world.guard.owned().map(|(partition, _)| partition.index).collect();
+    assert_eq!(owned, [1, 2, 0, 4]);
+}
