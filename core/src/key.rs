@@ -56,3 +56,36 @@ impl Key {
         self == other
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Key;
+    use crate::{Config, Offset, Partition, Record};
+
+    fn key(bytes: &[u8]) -> Option<Key> {
+        let record = Record::new(Partition::new(0, 0), Offset::ZERO, Some(bytes));
+        Key::of(&record, &Config::default())
+    }
+
+    #[test]
+    fn a_short_key_that_equals_a_long_keys_digest_is_another_key() {
+        let long = key(&[7; 41]).expect("usable");
+        let short = key(&long.bytes[..16]).expect("usable");
+        assert_eq!(short.bytes, long.bytes);
+        assert!(!short.same(&long));
+    }
+
+    #[test]
+    fn long_keys_that_share_their_first_forty_bytes_differ() {
+        let (one, other) = (key(&[7; 41]).expect("usable"), key(&[7; 42]).expect("usable"));
+        assert!(!one.same(&other));
+    }
+
+    #[test]
+    fn blank_and_oversized_keys_are_not_usable() {
+        assert_eq!(key(b""), None);
+        assert_eq!(key(b" \t\n"), None);
+        assert!(key(&[1; Record::KEY_BYTES_MAX]).is_some());
+        assert_eq!(key(&[1; Record::KEY_BYTES_MAX + 1]), None);
+    }
+}
