@@ -51,6 +51,35 @@ fn every_xtask_command_in_a_document_exists() {
     none("cargo xtask --help lists the commands", &broken);
 }
 
+/// Cargo's own, which documents use as well.
+const FLAGS_OF_CARGO: &[&str] = &["release", "package", "open"];
+
+#[test]
+fn every_flag_in_a_document_exists() {
+    let sources: String = files()
+        .into_iter()
+        .filter(|file| file.is_rust())
+        .filter(|file| file.path.starts_with("host/src/") || file.path.starts_with("xtask/src/"))
+        .map(|file| file.text)
+        .collect();
+    let mut broken = Vec::new();
+    // The history keeps the names of its time.
+    for document in documents().iter().filter(|document| document.path != "CHANGELOG.md") {
+        for flag in words_after(&document.text, " --").into_iter().chain(flags(&document.text)) {
+            let field = format!(" {}: ", flag.replace('-', "_"));
+            if !FLAGS_OF_CARGO.contains(&flag) && !sources.contains(&field) {
+                broken.push(format!("{}: --{flag}", document.path));
+            }
+        }
+    }
+    none("--help lists the flags", &broken);
+}
+
+/// Flags at the beginning of code.
+fn flags(text: &str) -> Vec<&str> {
+    words_after(text, "`--")
+}
+
 #[test]
 fn every_file_that_a_document_links_to_exists() {
     let mut broken = Vec::new();
@@ -105,4 +134,5 @@ fn commands_and_links_are_found_in_a_text() {
     let text = "Run `cargo xtask demo`, see [it](a/b.md#c) and [there](https://x.org/y).";
     assert_eq!(words_after(text, "cargo xtask "), ["demo"]);
     assert_eq!(links(text), ["a/b.md"]);
+    assert_eq!(flags("`--seed 1` and a -- dash"), ["seed"]);
 }
