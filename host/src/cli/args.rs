@@ -104,7 +104,7 @@ pub(crate) struct RunArgs {
     #[arg(long, env = "RG_LOG_FILTER", hide_env_values = true, value_name = "FILTER")]
     pub(crate) log_filter: Option<String>,
     /// Setting of the Kafka client; repeatable. Secrets are better given by RG_CLIENT_… (`_` for
-    /// `.`: RG_CLIENT_SASL_PASSWORD) or below [client] in the file.
+    /// `.`: RG_CLIENT_SASL_PASSWORD) or in the table `client` of the file.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
     /// Setting of the guard, see below; repeatable.

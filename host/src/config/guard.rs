@@ -109,7 +109,7 @@ pub(crate) const TABLE: &[GuardSetting] = &[
     GuardSetting {
         name: "key_policy",
         field: Field::Policy,
-        help: "record without a usable key: required parks it, optional runs it without dedupe",
+        help: "without a usable key: required parks, optional runs without dedupe",
     },
     row!(Small, attempts_max, "attempts before a record is dead-lettered"),
     row!(Span, backoff, "delay before the second attempt; doubles with each"),

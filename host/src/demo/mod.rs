@@ -106,19 +106,19 @@ fn both(args: &DemoArgs) -> Result<Report, DemoError> {
 /// What will happen, and in what the arms differ.
 fn announce(args: &DemoArgs, plan: &Plan, rate: u32) {
     let DemoArgs { members, partitions, records, seed, .. } = args;
-    eprintln!(
-        "{records} records ({} orders sent twice, {} that no sink can take) at {rate}/s on \
-         {partitions} partitions through {members} members, seed {seed}; meanwhile a rolling \
-         restart, one member killed, one stopped for longer than its session.",
-        plan.count(Kind::Again),
-        plan.count(Kind::Poison),
-    );
     let settings = unguarded::DIFFERENCE.iter().map(|(name, value)| format!("{name}={value}"));
     eprintln!(
-        "unguarded: {}, offsets stored when a record is handed to a worker, no key, no token\n\
-         guarded:   enable.auto.commit=false, offsets committed by the guard ({}), \
-         key {{json:/order}}, fencing token, dead-letter topic\n",
-        settings.collect::<Vec<_>>().join(", "),
+        "{records} records at {rate}/s on {partitions} partitions through {members} members, \
+         seed {seed}:\n\
+         {} orders are sent twice, {} are such that no sink can take them. Meanwhile a rolling\n\
+         restart, one member killed, and one stopped for longer than its session.\n\n\
+         unguarded: {},\n           \
+         offsets stored when a record is handed to a worker; no key, no token\n\
+         guarded:   enable.auto.commit=false, offsets committed by the guard ({});\n           \
+         idempotency key {{json:/order}}, fencing token, dead-letter topic\n",
+        plan.count(Kind::Again),
+        plan.count(Kind::Poison),
+        settings.collect::<Vec<_>>().join(",\n           "),
         args.engine.word(),
     );
 }

@@ -25,7 +25,7 @@ impl Progress {
 
     /// The next step of the script.
     pub(super) fn step(&self, what: &str) {
-        let line = format!("{:>9} {:>4.0?} {what}", self.arm, self.bar.elapsed());
+        let line = format!("{:>9} {:>3} s  {what}", self.arm, self.bar.elapsed().as_secs());
         if self.bar.is_hidden() {
             eprintln!("{line}");
         } else {

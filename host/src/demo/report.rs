@@ -60,8 +60,8 @@ impl Report {
         }
         format!(
             "Only the sink could catch {} repeats of work done just before a kill, a stop or a \
-             refused commit (by Idempotency-Key) and {} effects of the zombie (by Fencing-Token); \
-             the guard caught {} repeats and {} records and effects without ownership, and \
+             refused commit\n(by Idempotency-Key) and {} effects of the zombie (by Fencing-Token); \
+             the guard caught {} repeats\nand {} records and effects without ownership, and \
              committed nothing unfinished.\n",
             guarded.absorbed_by_sink,
             guarded.fenced_by_sink,

@@ -149,8 +149,15 @@ impl<'a> Running<'a> {
         self.phase += 1;
         let share = u64::from(self.arm.args.records) * u64::from(self.phase);
         let share = share / u64::from(self.phases);
-        self.traffic.allow(u32::try_from(share).unwrap_or(u32::MAX - 1));
+        self.traffic.allow(u32::try_from(share).unwrap_or(u32::MAX));
         self.arm.progress.step(what);
+    }
+
+    /// A little more than this part of the traffic: a moment to strike needs members at work.
+    fn more(&self) {
+        let little = (self.arm.args.records / self.phases / 8).max(self.arm.rate / 2);
+        let sent = self.traffic.sent();
+        self.traffic.allow(sent.saturating_add(little).min(self.arm.args.records));
     }
 
     fn pick(&self, random: &mut Random) -> String {
@@ -173,6 +180,7 @@ impl<'a> Running<'a> {
     fn strike(&mut self, name: &str, fault: Fault) -> Result<Held, DemoError> {
         let deadline = clock::now() + STRIKE_MAX;
         loop {
+            self.more();
             self.ledger.hold(name);
             let held = self.held(name)?;
             if self.ripe(&held, fault, deadline)? {

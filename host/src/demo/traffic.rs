@@ -159,9 +159,9 @@ impl Traffic {
         Ok(Self { sent, allowed, thread: Some(thread) })
     }
 
-    /// Lets the traffic go on up to `records`; 0 ends it.
+    /// Lets the traffic go on up to `records`, never less than before.
     pub(super) fn allow(&self, records: u32) {
-        self.allowed.store(records.max(1), Ordering::Relaxed);
+        self.allowed.fetch_max(records.min(STOP - 1), Ordering::Relaxed);
     }
 
     pub(super) fn sent(&self) -> u32 {
