@@ -16,9 +16,9 @@ fn every_order_takes_effect_once(protocol: Protocol) {
     stage.ledger.slow_down(Duration::from_millis(4));
     let bootstrap = stage.broker.bootstrap();
     let watcher = Watcher::start(bootstrap, &stage.group, &stage.topic, PARTITIONS);
-    let stays = stage.process(protocol, "stays", None);
-    let killed = stage.process(protocol, "killed", None);
-    let frozen = stage.process(protocol, "frozen", None);
+    let stays = stage.process(protocol, "stays", &[]);
+    let killed = stage.process(protocol, "killed", &[]);
+    let frozen = stage.process(protocol, "frozen", &[]);
     stage.produce(0, 3_000);
     for name in ["stays", "killed", "frozen"] {
         eventually(&format!("{name} works"), || stage.ledger.calls_of(name) > 10);
@@ -42,7 +42,7 @@ fn every_order_takes_effect_once(protocol: Protocol) {
             .any(|line| line.starts_with("rebalance Revoke") && line.ends_with("lost=true"))
     });
 
-    let restarted = stage.process(protocol, "restarted", None);
+    let restarted = stage.process(protocol, "restarted", &[]);
     assert_eq!(stays.leave(), Some(0), "an orderly leave ends with 0");
     stage.produce(6_000, 500);
     stage.assert_all_took_effect_once(6_500);

@@ -53,7 +53,7 @@ impl<'a> Stage<'a> {
     }
 
     /// A member in a process of its own.
-    fn process(&self, protocol: Protocol, name: &str, instance: Option<&str>) -> MemberProcess {
+    fn process(&self, protocol: Protocol, name: &str, changes: &[&str]) -> MemberProcess {
         let protocol = match protocol {
             Protocol::Eager => "eager",
             Protocol::Cooperative => "cooperative",
@@ -62,7 +62,7 @@ impl<'a> Stage<'a> {
         let bootstrap = self.broker.bootstrap();
         let mut arguments =
             vec![name, bootstrap, &self.topic, &self.group, protocol, &self.address];
-        arguments.extend(instance);
+        arguments.extend(changes);
         MemberProcess::start(env!("CARGO_BIN_EXE_member"), &arguments)
     }
 

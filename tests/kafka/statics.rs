@@ -40,7 +40,7 @@ fn a_kip_848_member_restarted_inside_its_own_session_waits_it_out() {
     let Some(stage) = Stage::new("restart", 2) else { return };
     stage.produce(0, 20);
     let id = unique("instance");
-    let killed = stage.process(Protocol::Consumer, "killed", Some(&id));
+    let killed = stage.process(Protocol::Consumer, "killed", &[&format!("instance={id}")]);
     stage.wait_for_effects(20);
     killed.signal("-KILL");
     let mut settings = stage.settings(Protocol::Consumer, "restarted");
@@ -60,11 +60,11 @@ fn a_classic_member_killed_and_restarted_under_its_id_goes_on_where_it_was() {
     let Some(stage) = Stage::new("static", 2) else { return };
     let id = unique("instance");
     stage.ledger.slow_down(Duration::from_millis(5));
-    let killed = stage.process(Protocol::Eager, "killed", Some(&id));
+    let killed = stage.process(Protocol::Eager, "killed", &[&format!("instance={id}")]);
     stage.produce(0, 400);
     eventually("it works", || stage.ledger.effects() > 50);
     killed.signal("-KILL");
-    let restarted = stage.process(Protocol::Eager, "restarted", Some(&id));
+    let restarted = stage.process(Protocol::Eager, "restarted", &[&format!("instance={id}")]);
     stage.assert_all_took_effect_once(400);
     assert_eq!(restarted.leave(), Some(0));
     assert_eq!(stage.committed(), stage.log_ends());

@@ -7,7 +7,7 @@ use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use rebalance_guard_host::gateway::{Event, Protocol};
-use rebalance_guard_tests::kafka::{Member, eventually};
+use rebalance_guard_tests::kafka::{Member, Watcher, eventually};
 
 use super::Stage;
 
@@ -92,4 +92,55 @@ fn a_log_that_ends_before_the_group_s_offset_is_read_from_its_beginning() {
     stage.assert_all_took_effect_once(10);
     eventually("the group's offset is real again", || stage.committed() == [10]);
     assert_eq!(reader.leave().counters.rewound, 1);
+}
+
+/// kafka-facts 1.3 (1), (2), (5): a member that is thrown out while it drains a revoke hears nothing
+/// of it: the client's flag stays false for that callback. It stands still in the middle of its drain
+/// for longer than session and max.poll.interval, and must neither commit what it did before nor go
+/// on as the owner of what it kept; under KIP-848 its client dies of it and is replaced.
+fn thrown_out_in_the_middle_of_a_drain(protocol: Protocol) {
+    let Some(stage) = Stage::new("drain", 4) else { return };
+    let watcher = Watcher::start(stage.broker.bootstrap(), &stage.group, &stage.topic, 4);
+    let changes = ["max.poll.interval.ms=7000", "lease_ms=6500", "drain_ms=3000"];
+    let stalls = stage.process(protocol, "stalls", &changes);
+    stage.produce(0, 40);
+    stage.wait_for_effects(40);
+    // From here on its effects stay open, so that the drain has something to wait for.
+    stage.ledger.close();
+    stage.produce(40, 40);
+    let takes_over = Member::start(stage.settings(protocol, "takes-over"));
+    eventually("the drain has begun", || stalls.count("rebalance Revoke") == 1);
+    stalls.signal("-STOP");
+    let owns_all = || takes_over.count(|e| matches!(e, Event::Assigned { .. })) >= 4;
+    eventually("the other owns everything", owns_all);
+    stage.ledger.open();
+    stage.wait_for_effects(80);
+    stage.produce(80, 40);
+    eventually("the new owner went on", || stage.ledger.effects() == 120);
+    eventually("its work is committed", || stage.committed() == stage.log_ends());
+    stalls.signal("-CONT");
+    stage.produce(120, 200);
+    stage.assert_all_took_effect_once(320);
+    eventually("the one that stalled is back", || {
+        stalls.count("rebalance Assign") >= 2 && stage.committed() == stage.log_ends()
+    });
+    takes_over.leave();
+    assert_eq!(stalls.leave(), Some(0));
+    assert_eq!(stage.committed(), stage.log_ends());
+    watcher.end();
+}
+
+#[test]
+fn an_eager_member_thrown_out_in_the_middle_of_a_drain_commits_nothing_old() {
+    thrown_out_in_the_middle_of_a_drain(Protocol::Eager);
+}
+
+#[test]
+fn a_cooperative_member_thrown_out_in_the_middle_of_a_drain_commits_nothing_old() {
+    thrown_out_in_the_middle_of_a_drain(Protocol::Cooperative);
+}
+
+#[test]
+fn a_kip_848_member_thrown_out_in_the_middle_of_a_drain_commits_nothing_old() {
+    thrown_out_in_the_middle_of_a_drain(Protocol::Consumer);
 }

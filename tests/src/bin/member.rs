@@ -1,12 +1,13 @@
 //! One member of a group as a process of its own, for tests that kill and freeze members:
-//! `member NAME BOOTSTRAP TOPIC GROUP PROTOCOL LEDGER [INSTANCE]`. A line on its input asks it to
-//! stop, the end of its input ends it at once; it tells its events on its output, one a line.
+//! `member NAME BOOTSTRAP TOPIC GROUP PROTOCOL LEDGER [SETTING=VALUE]…`, where a setting is
+//! `instance`, `drain_ms`, `lease_ms` or one of the client's. A line on its input asks it to stop, the end of its input ends it at once; it tells its events on its output, one a line.
 #![forbid(unsafe_code)]
 
 use std::env;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use rebalance_guard_host::gateway::{self, Event, Observer, Protocol};
 use rebalance_guard_tests::kafka::{RemoteLedger, settings};
@@ -37,8 +38,8 @@ impl Observer for Teller {
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
-    let [name, bootstrap, topic, group, protocol, ledger, instance @ ..] = &arguments[..] else {
-        eprintln!("member NAME BOOTSTRAP TOPIC GROUP PROTOCOL LEDGER [INSTANCE]");
+    let [name, bootstrap, topic, group, protocol, ledger, changes @ ..] = &arguments[..] else {
+        eprintln!("member NAME BOOTSTRAP TOPIC GROUP PROTOCOL LEDGER [SETTING=VALUE]…");
         return ExitCode::from(2);
     };
     let protocol = match &**protocol {
@@ -49,7 +50,15 @@ fn main() -> ExitCode {
     let address = ledger.parse().expect("the ledger's address");
     let sink = Arc::new(RemoteLedger { address, member: name.clone() });
     let mut settings = settings(bootstrap, topic, group, protocol, sink);
-    settings.instance_id = instance.first().cloned();
+    for change in changes {
+        let (name, value) = change.split_once('=').expect("SETTING=VALUE");
+        match name {
+            "instance" => settings.instance_id = Some(value.to_owned()),
+            "drain_ms" => settings.drain = Duration::from_millis(value.parse().expect("ms")),
+            "lease_ms" => settings.guard.lease = value.parse().expect("ms"),
+            client => drop(settings.client.insert(client.to_owned(), value.to_owned())),
+        }
+    }
     let (handle, signal) = gateway::stop_signal();
     std::thread::spawn(move || {
         for _ in std::io::stdin().lock().lines().map_while(Result::ok) {
