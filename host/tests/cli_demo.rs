@@ -4,7 +4,7 @@ mod cli_support;
 
 use std::sync::{Mutex, PoisonError};
 
-use cli_support::{Running, run};
+use cli_support::{Finished, Running, TinyDisk, command, run, scratch};
 
 /// One demo at a time: each is a group of processes.
 static TURN: Mutex<()> = Mutex::new(());
@@ -64,6 +64,20 @@ fn ctrl_c_ends_the_demo_and_leaves_no_process_and_no_file_behind() {
     assert!(!folder.exists());
     let left: Vec<_> = members.iter().filter(|pid| lives(**pid)).collect();
     assert!(left.is_empty(), "members left behind: {left:?}");
+}
+
+#[test]
+fn a_full_disk_under_the_ledger_ends_the_demo_with_what_to_do() {
+    let folder = scratch("ledger");
+    // Where mounting is not allowed there is no small disk to fill; the ledger's own test has
+    // /dev/full.
+    let Some(disk) = TinyDisk::mount(&folder.path("mounted")) else { return };
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let said = Finished::of(command(&["demo", "--engine", "native"]).env("TMPDIR", disk.path()));
+    assert_eq!(said.code, 3, "{}", said.stderr);
+    assert!(said.stderr.contains("No space left"), "{}", said.stderr);
+    assert!(said.stderr.contains("set TMPDIR to another place"), "{}", said.stderr);
+    assert_eq!(said.stdout, "");
 }
 
 #[test]

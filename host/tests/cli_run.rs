@@ -4,11 +4,10 @@ mod cli_support;
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use cli_support::{Kafka, scratch};
+use cli_support::{Kafka, TinyDisk, scratch};
 use rebalance_guard_host::clock;
 
 /// A sink that does `answer` with each connection; gives its URL.
@@ -80,30 +79,12 @@ fn a_second_signal_stops_at_once() {
     assert_eq!(kafka.committed(), 0);
 }
 
-/// A file system of 64 KiB, or none where mounting is not allowed.
-struct TinyDisk(String);
-
-impl TinyDisk {
-    fn mount(folder: &str) -> Option<Self> {
-        std::fs::create_dir_all(folder).expect("a folder");
-        let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]);
-        mount.output().is_ok_and(|done| done.status.success()).then(|| Self(folder.to_owned()))
-    }
-}
-
-impl Drop for TinyDisk {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_full_disk_under_the_file_sink_loses_nothing_and_commits_nothing_unwritten() {
     let folder = scratch("disk");
     let disk = TinyDisk::mount(&folder.path("mounted"));
     let file = match &disk {
-        Some(disk) => format!("{}/effects.ndjson", disk.0),
+        Some(disk) => format!("{}/effects.ndjson", disk.path()),
         None => "/dev/full".to_owned(),
     };
     let kafka = Kafka::with(500, 300);

@@ -55,7 +55,7 @@ impl ClientSettings {
     }
 
     fn taken(&self, name: &str, given: &Given) -> Option<Problem> {
-        let on = given.text != "false";
+        let on = !matches!(given.text.as_str(), "false" | "f" | "0");
         let (what, remedy) = match name {
             "enable.auto.commit" | "auto.commit.enable" | "enable.auto.offset.store" if on => (
                 "it lets the client commit records that have not run yet",
@@ -145,13 +145,17 @@ fn refused_by_client(name: &str, given: &Given) -> Option<Problem> {
         );
         return Some(Problem::new(&given.origin, what, remedy));
     }
-    let why = if is_secret(name) { "its value is not accepted".into() } else { why };
-    let remedy = if why.contains("not available at build time") || why.contains("OpenSSL") {
+    let remedy = if why.contains("OpenSSL") {
         "this binary was built without TLS; build it with `--features tls`"
     } else {
         "see librdkafka's CONFIGURATION.md for the values it takes"
     };
-    let what = format!("the client refuses `{name}`: {}", why.trim_end_matches('.'));
+    let why = match why.trim().trim_end_matches('.') {
+        // The client's words may repeat the value.
+        _ if is_secret(name) => "its value is not accepted",
+        why => why,
+    };
+    let what = format!("the client refuses `{name}`: {why}");
     Some(Problem::new(&given.origin, what, remedy))
 }
 

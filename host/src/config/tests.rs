@@ -82,6 +82,7 @@ fn an_unknown_setting_is_refused_with_its_line_and_the_nearest_name() {
 #[test]
 fn auto_commit_is_refused_under_each_of_its_names() {
     for name in ["enable.auto.commit", "auto.commit.enable", "enable.auto.offset.store"] {
+        assert!(refused(&format!("[client]\n\"{name}\" = \"TRUE\"")).contains("guard.toml:6"));
         let refused = refused(&format!("[client]\n\"{name}\" = true"));
         assert!(refused.contains("guard.toml:6"), "{refused}");
         assert!(refused.contains("the guard commits what is finished"), "{refused}");

@@ -178,3 +178,25 @@ impl Kafka {
         Running::start(name, &arguments)
     }
 }
+
+/// A file system of 64 KiB, or none where mounting is not allowed.
+pub struct TinyDisk(String);
+
+impl TinyDisk {
+    pub fn mount(folder: &str) -> Option<Self> {
+        std::fs::create_dir_all(folder).expect("a folder");
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=64k", "tmpfs", folder]);
+        mount.output().is_ok_and(|done| done.status.success()).then(|| Self(folder.to_owned()))
+    }
+
+    pub fn path(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Drop for TinyDisk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
+}
