@@ -10,6 +10,7 @@ use super::own::later;
 enum Due {
     Lease,
     Deadline,
+    LastCommit,
     OfferTimeout,
     Storm,
 }
@@ -24,7 +25,8 @@ impl Model {
             self.now = self.now.max(at);
             match (due, partition) {
                 (Due::Lease, _) => self.lease_runs_out(),
-                (Due::Deadline, Some(partition)) => self.deadline_comes(partition),
+                (Due::Deadline, Some(partition)) => self.end_drain(partition, Ended::Deadline),
+                (Due::LastCommit, Some(partition)) => self.release(partition),
                 (Due::OfferTimeout, Some(partition)) => self.offer_times_out(partition),
                 _ => self.drop_old_rebalances(),
             }
@@ -53,8 +55,10 @@ impl Model {
             let Some(own) = self.own(partition) else {
                 continue;
             };
-            if own.phase != Phase::Active {
-                dues.push((own.deadline, Due::Deadline, Some(partition)));
+            match own.phase {
+                Phase::Draining => dues.push((own.deadline, Due::Deadline, Some(partition))),
+                Phase::Committing => dues.push((own.deadline, Due::LastCommit, Some(partition))),
+                _ => {}
             }
             if let Some(offer) = own.open {
                 let at = later(offer.at, self.config.commit_timeout);
@@ -75,13 +79,5 @@ impl Model {
         self.judge_storm();
         let storm = self.storm.level == rebalance_guard::Storm::Storm;
         self.rejoin = Some(if storm { self.storm_back_off() } else { 0 });
-    }
-
-    fn deadline_comes(&mut self, partition: Partition) {
-        match self.own(partition).map(|own| own.phase) {
-            Some(Phase::Draining) => self.end_drain(partition, Ended::Deadline),
-            Some(Phase::Committing) => self.release(partition),
-            _ => {}
-        }
     }
 }

@@ -76,6 +76,7 @@ impl<S: Subject, F: Fn() -> S> Rerun<'_, F> {
     /// would be news to a second call at that tick, so then no late ticks are added.
     fn clamped(&self, stats: &mut Stats) -> Trace {
         let timeless = self.trace.config.commit_timeout == 0
+            || self.trace.config.storm_window == 0
             || self.trace.steps.iter().any(|step| step.now == Tick::MAX);
         let mut clamped = Trace { steps: Vec::new(), ..self.trace.clone() };
         let mut now = Tick::ZERO;

@@ -15,7 +15,7 @@ impl Driver {
     }
 
     fn clock(&mut self) -> Tick {
-        let lease = self.trace.config.lease;
+        let lease = self.trace.config.lease.min(1_000);
         let now = match self.rng.u32(0..1_000) {
             0..600 => self.now,
             600..850 => self.now + self.rng.u64(1..6),

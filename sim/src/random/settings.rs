@@ -8,7 +8,7 @@ pub fn config(seed: u64) -> Config {
     let storm_calm = rng.u16(0..3);
     let storm_rising = storm_calm + rng.u16(1..3);
     let backoff = rng.u64(0..20);
-    Config {
+    let config = Config {
         partitions: rng.u32(2..5),
         window: rng.u32(1..9),
         keys: if rng.u8(0..4) == 0 { 16 } else { rng.u32(0..5) },
@@ -32,7 +32,25 @@ pub fn config(seed: u64) -> Config {
         first_assignment: first_assignment(&mut rng),
         jitter_seed: rng.u64(..),
         hash_key: [rng.u64(..), rng.u64(..)],
+    };
+    if rng.u8(0..12) == 0 { extreme(config, &mut rng) } else { config }
+}
+
+/// One setting at an end of its range: sums must saturate and nothing may hang.
+fn extreme(mut config: Config, rng: &mut fastrand::Rng) -> Config {
+    match rng.u8(0..10) {
+        0 => config.commit_timeout = 0,
+        1 => config.commit_timeout = u64::MAX,
+        2 => config.commit_backoff = u64::MAX,
+        3 => config.commit_interval = u64::MAX,
+        4 => config.commit_count = u32::MAX,
+        5 => config.lease = u64::MAX,
+        6 => config.storm_window = 0,
+        7 => config.storm_window = u64::MAX,
+        8 => config.attempts_max = u16::MAX,
+        _ => (config.backoff, config.backoff_cap) = (u64::MAX, u64::MAX),
     }
+    config
 }
 
 /// Now and then the counter of assignments ends inside the trace.
