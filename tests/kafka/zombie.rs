@@ -94,15 +94,19 @@ fn a_log_that_ends_before_the_group_s_offset_is_read_from_its_beginning() {
     assert_eq!(reader.leave().counters.rewound, 1);
 }
 
+/// The guard's own lease outlasts the stand-still: only the group's numbers tell.
+const SESSION_ALONE: [&str; 1] = ["drain_ms=3000"];
+/// The guard's own lease runs out.
+const LEASE_TOO: [&str; 3] = ["max.poll.interval.ms=7000", "lease_ms=6500", "drain_ms=3000"];
+
 /// kafka-facts 1.3 (1), (2), (5): a member that is thrown out while it drains a revoke hears nothing
 /// of it: the client's flag stays false for that callback. It stands still in the middle of its drain
-/// for longer than session and max.poll.interval, and must neither commit what it did before nor go
-/// on as the owner of what it kept; under KIP-848 its client dies of it and is replaced.
-fn thrown_out_in_the_middle_of_a_drain(protocol: Protocol) {
+/// for longer than its session, and must neither commit what it did before nor go
+/// on as the owner of what it kept.
+fn thrown_out_in_the_middle_of_a_drain(protocol: Protocol, changes: &[&str]) {
     let Some(stage) = Stage::new("drain", 4) else { return };
     let watcher = Watcher::start(stage.broker.bootstrap(), &stage.group, &stage.topic, 4);
-    let changes = ["max.poll.interval.ms=7000", "lease_ms=6500", "drain_ms=3000"];
-    let stalls = stage.process(protocol, "stalls", &changes);
+    let stalls = stage.process(protocol, "stalls", changes);
     stage.produce(0, 40);
     stage.wait_for_effects(40);
     // From here on its effects stay open, so that the drain has something to wait for.
@@ -132,15 +136,30 @@ fn thrown_out_in_the_middle_of_a_drain(protocol: Protocol) {
 
 #[test]
 fn an_eager_member_thrown_out_in_the_middle_of_a_drain_commits_nothing_old() {
-    thrown_out_in_the_middle_of_a_drain(Protocol::Eager);
+    thrown_out_in_the_middle_of_a_drain(Protocol::Eager, &SESSION_ALONE);
+}
+
+#[test]
+fn an_eager_member_whose_lease_ends_in_the_middle_of_a_drain_commits_nothing_old() {
+    thrown_out_in_the_middle_of_a_drain(Protocol::Eager, &LEASE_TOO);
 }
 
 #[test]
 fn a_cooperative_member_thrown_out_in_the_middle_of_a_drain_commits_nothing_old() {
-    thrown_out_in_the_middle_of_a_drain(Protocol::Cooperative);
+    thrown_out_in_the_middle_of_a_drain(Protocol::Cooperative, &SESSION_ALONE);
+}
+
+#[test]
+fn a_cooperative_member_whose_lease_ends_in_the_middle_of_a_drain_commits_nothing_old() {
+    thrown_out_in_the_middle_of_a_drain(Protocol::Cooperative, &LEASE_TOO);
 }
 
 #[test]
 fn a_kip_848_member_thrown_out_in_the_middle_of_a_drain_commits_nothing_old() {
-    thrown_out_in_the_middle_of_a_drain(Protocol::Consumer);
+    thrown_out_in_the_middle_of_a_drain(Protocol::Consumer, &SESSION_ALONE);
+}
+
+#[test]
+fn a_kip_848_member_whose_lease_ends_in_the_middle_of_a_drain_commits_nothing_old() {
+    thrown_out_in_the_middle_of_a_drain(Protocol::Consumer, &LEASE_TOO);
 }
