@@ -130,6 +130,8 @@ pub struct Summary {
     pub counters: Counters,
     /// Consumers made.
     pub consumers: u32,
+    /// Consumers whose close hung, so that their threads were abandoned.
+    pub consumers_abandoned: u32,
     /// Callbacks with content.
     pub rebalances: u64,
     /// Effects that the sink refused as fenced.

@@ -295,6 +295,7 @@ impl<'a> Gateway<'a> {
         let fresh = Session::unsubscribed(&self.settings)?;
         let old = std::mem::replace(&mut self.session, fresh);
         if !old.destroy(CLOSE) {
+            self.summary.consumers_abandoned = self.summary.consumers_abandoned.saturating_add(1);
             tracing::error!(limit = ?CLOSE, "the old client does not close: its thread is abandoned");
         }
         let until = clock::now() + wait;
@@ -326,6 +327,7 @@ impl<'a> Gateway<'a> {
             return ended.map(|()| summary);
         }
         if !session.destroy(CLOSE) {
+            summary.consumers_abandoned = summary.consumers_abandoned.saturating_add(1);
             tracing::error!(limit = ?CLOSE, "the client does not close: leaving without");
         }
         let left = pool.shutdown(if drained { Duration::from_secs(1) } else { Duration::ZERO });
