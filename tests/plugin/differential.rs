@@ -13,10 +13,9 @@ use rebalance_guard_sim::{Action, Answer, LostScope, Runner, Said, Subject, Trac
 use rebalance_guard_tests::plugin::{EngineSubject, plugin};
 
 const STEPS: usize = 200;
-/// Enough to meet every kind and quick enough for every run; `RG_TRACES=10000` is the full measure.
-const TRACES: u64 = 400;
-/// From so many on every kind must be met [`MET_MIN`] times.
-const TRACES_FULL: u64 = 10_000;
+/// So many by default; `RG_TRACES` says otherwise.
+const TRACES: u64 = 10_000;
+/// How often every kind must be met in so many.
 const MET_MIN: u64 = 100;
 
 /// How often each kind was met.
@@ -250,18 +249,38 @@ const KINDS: [&str; 74] = [
     "tick",
 ];
 
+/// Shares the seeds among the machine's processors.
+fn compare_all(traces: u64) -> Met {
+    let threads = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+    let share = |first: u64| {
+        let mut met = Met::new();
+        (first..traces).step_by(usize::try_from(threads).expect("few")).for_each(|seed| {
+            compare(seed, &mut met);
+        });
+        met
+    };
+    let mut met = Met::new();
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|first| scope.spawn(move || share(first))).collect();
+        for worker in workers {
+            let part = worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            part.into_iter().for_each(|(kind, count)| *met.entry(kind).or_default() += count);
+        }
+    });
+    met
+}
+
 #[test]
 fn native_and_plugin_answer_random_traces_alike_to_the_byte() {
     let asked = env::var("RG_TRACES").ok().map(|count| count.parse().expect("a number"));
     let traces: u64 = asked.unwrap_or(TRACES);
-    let mut met = Met::new();
-    for seed in 0..traces {
-        compare(seed, &mut met);
-    }
+    let met = compare_all(traces);
     println!("{traces} traces of {STEPS} inputs: {met:#?}");
-    let least = if traces >= TRACES_FULL { MET_MIN } else { 1 };
+    if traces < TRACES {
+        return;
+    }
     for kind in KINDS {
         let count = met.get(kind).copied().unwrap_or(0);
-        assert!(count >= least || traces < TRACES, "{kind} was met {count} times: {met:#?}");
+        assert!(count >= MET_MIN, "{kind} was met {count} times: {met:#?}");
     }
 }

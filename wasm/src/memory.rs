@@ -175,3 +175,59 @@ pub(crate) fn grow(bytes: u64) -> Result<&'static mut [MaybeUninit<u8>], Code> {
     // shrinks; no initial value is needed.
     Ok(unsafe { core::slice::from_raw_parts_mut(first, len) })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn setup() -> Setup {
+        let config = Config { partitions: 3, window: 5, keys: 7, budget: 11, ..Config::default() };
+        Setup { buffer_bytes: 0, config }
+    }
+
+    #[test]
+    fn a_region_that_begins_anywhere_is_carved_into_a_working_plugin() {
+        let plan = Plan::of(&setup()).expect("sound settings");
+        let len = usize::try_from(plan.bytes()).expect("small");
+        for skip in 0..16 {
+            let mut region = vec![MaybeUninit::uninit(); len + skip];
+            let mut ready = plan.carve(&mut region[skip..]).expect("it fits");
+            assert_eq!(ready.buffer.len(), BUFFER_BYTES_MIN as usize);
+            assert!(ready.buffer.iter().all(|byte| *byte == 0));
+            // Polled: all header.
+            ready.buffer[0] = 10;
+            assert_eq!(ready.plugin.handle(ready.buffer, 5, 32), Ok(0));
+            assert_eq!(ready.plugin.now(), 5);
+        }
+    }
+
+    #[test]
+    fn a_region_that_is_too_small_is_refused() {
+        let plan = Plan::of(&setup()).expect("sound settings");
+        let len = usize::try_from(plan.bytes()).expect("small");
+        for short in [100, 1_000, len - 1, len] {
+            let mut region = vec![MaybeUninit::uninit(); len - short];
+            assert_eq!(plan.carve(&mut region).map(|_| ()), Err(Code::Memory), "{short}");
+        }
+    }
+
+    #[test]
+    fn an_absurd_size_is_counted_and_not_wrapped() {
+        let most = Config::ENTRIES_MAX;
+        let config = Config {
+            partitions: most,
+            window: most,
+            keys: most,
+            budget: most,
+            ..Config::default()
+        };
+        let plan = Plan::of(&Setup { buffer_bytes: 0, config }).expect("sound settings");
+        assert!(plan.bytes() > 1 << 40, "{}", plan.bytes());
+    }
+
+    #[test]
+    fn a_buffer_above_its_limit_is_refused() {
+        let above = Setup { buffer_bytes: BUFFER_BYTES_MAX + 1, ..setup() };
+        assert_eq!(Plan::of(&above).map(|_| ()), Err(Code::Memory));
+    }
+}
