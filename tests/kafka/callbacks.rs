@@ -1,4 +1,4 @@
-//! Which callbacks come in which order (kafka-facts Appendix C).
+//! Which callbacks come in which order.
 
 use rebalance_guard_host::gateway::{Event, Protocol, RebalanceKind};
 use rebalance_guard_tests::kafka::{Member, eventually};

@@ -1,4 +1,4 @@
-//! The gateway against a real Apache Kafka: what kafka-facts Appendix C saw, as tests of the adapter,
+//! The gateway against a real Apache Kafka: what such a broker was seen to do,
 //! and the failures that a group meets. One broker for all; topics and groups are each test's own.
 #![forbid(unsafe_code)]
 

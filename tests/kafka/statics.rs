@@ -33,7 +33,7 @@ fn a_classic_member_whose_instance_id_is_taken_ends_and_says_what_to_change() {
     assert_eq!(stage.committed(), stage.log_ends());
 }
 
-/// kafka-facts 3.3: under KIP-848 a restart inside the dead process's session is refused fatally; a
+/// Under KIP-848 a restart inside the dead process's session is refused fatally; a
 /// new client gets in when the broker has given the old one up.
 #[test]
 fn a_kip_848_member_restarted_inside_its_own_session_waits_it_out() {

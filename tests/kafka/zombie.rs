@@ -1,5 +1,5 @@
-//! The broker checks membership, never ownership or direction: what a guard must not do is therefore
-//! accepted when a plain client does it.
+//! The broker checks membership, never ownership or direction: what a guard must not do is
+//! therefore accepted when a plain client does it.
 
 use std::time::Duration;
 
@@ -11,8 +11,8 @@ use rebalance_guard_tests::kafka::{Member, Watcher, eventually};
 
 use super::Stage;
 
-/// A member commits a partition that another member owns, and backwards: stored. So the promise that
-/// offsets only rise is the guard's alone, and the watcher of the other tests can fail.
+/// A member commits a partition that another member owns, and backwards: stored. So the promise
+/// that offsets only rise is the guard's alone, and the watcher of the other tests can fail.
 #[test]
 fn the_broker_takes_a_step_back_from_any_member() {
     let Some(stage) = Stage::new("step-back", 2) else { return };
@@ -99,9 +99,9 @@ const SESSION_ALONE: [&str; 1] = ["drain_ms=3000"];
 /// The guard's own lease runs out.
 const LEASE_TOO: [&str; 3] = ["max.poll.interval.ms=7000", "lease_ms=6500", "drain_ms=3000"];
 
-/// kafka-facts 1.3 (1), (2), (5): a member that is thrown out while it drains a revoke hears nothing
-/// of it: the client's flag stays false for that callback. It stands still in the middle of its drain
-/// for longer than its session, and must neither commit what it did before nor go
+/// A member that is thrown out while it drains a revoke hears nothing
+/// of it: the client's flag stays false for that callback. It stands still in the middle of its
+/// drain for longer than its session, and must neither commit what it did before nor go
 /// on as the owner of what it kept.
 fn thrown_out_in_the_middle_of_a_drain(protocol: Protocol, changes: &[&str]) {
     let Some(stage) = Stage::new("drain", 4) else { return };

@@ -24,7 +24,7 @@ struct Mortal {
 }
 
 impl Mortal {
-    fn new(config: &Config, left: u32) -> Box<dyn Engine> {
+    fn boxed(config: &Config, left: u32) -> Box<dyn Engine> {
         Self::dying_at(config, left, |_| false)
     }
 
@@ -133,7 +133,7 @@ fn a_dead_engine_loses_everything_and_a_fresh_one_goes_on() {
     let made = AtomicU32::new(0);
     settings.engine = EngineFactory::new(move |config| {
         let first = made.fetch_add(1, Ordering::Relaxed) == 0;
-        Ok(Mortal::new(config, if first { 30 } else { u32::MAX }))
+        Ok(Mortal::boxed(config, if first { 30 } else { u32::MAX }))
     });
     let member = Member::start(settings);
     eventually("all took effect", || stage.ledger.effects() == 60);
@@ -154,7 +154,7 @@ fn engines_that_die_one_after_another_end_the_gateway() {
     let count = Arc::clone(&made);
     settings.engine = EngineFactory::new(move |config| {
         count.fetch_add(1, Ordering::Relaxed);
-        Ok(Mortal::new(config, 1))
+        Ok(Mortal::boxed(config, 1))
     });
     let member = Member::start(settings);
     eventually("it gives up", || member.has_ended());
@@ -166,7 +166,7 @@ fn engines_that_die_one_after_another_end_the_gateway() {
     assert_eq!((stage.ledger.calls().len(), stage.committed()), (0, vec![None]));
 }
 
-/// A client that waits for the answer to a callback never closes (kafka-facts 1.4): one is given even
+/// A client that waits for the answer to a callback never closes: one is given even
 /// when the guard died over it.
 fn an_engine_that_dies_over_a_callback_does_not_hang_the_client(dies_at: fn(&Input<'_>) -> bool) {
     let stage = Stage::new("callback", 2);

@@ -1,5 +1,5 @@
-//! A real Apache Kafka for tests: one node (KRaft) on loopback, started from jars and ended with the
-//! test process, however that ends.
+//! A real Apache Kafka for tests: one node (KRaft) on loopback, started from jars and ended with
+//! the test process, however that ends.
 //!
 //! `RG_KAFKA_LIB` names the folder with the jars (`cargo xtask kafka` fetches them), or
 //! `RG_KAFKA_BOOTSTRAP` a broker that runs already. With neither the real-Kafka suites are skipped

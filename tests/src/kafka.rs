@@ -1,5 +1,5 @@
-//! What the mock-cluster and real-Kafka suites share: members in threads and processes, a ledger that
-//! they act on, and eyes of its own on the group's offsets.
+//! What the mock-cluster and real-Kafka suites share: members in threads and processes, a ledger
+//! that they act on, and eyes of its own on the group's offsets.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufRead, BufReader, Write};

@@ -12,8 +12,8 @@ use crate::clock;
 use crate::kafka::context::Callback;
 use crate::workers::{Done, Job, JobResult};
 
-/// How long an assign waits for the committed offsets; afterwards the guard holds every record until
-/// they are known.
+/// How long an assign waits for the committed offsets; afterwards the guard holds every record
+/// until they are known.
 const LOOKUP: Duration = Duration::from_secs(3);
 /// How long a client may list partitions that the guard does not own before it is replaced.
 const DISAGREE: Duration = Duration::from_secs(5);
@@ -170,7 +170,7 @@ impl Gateway<'_> {
         for (partition, fence) in fences {
             self.check_released(partition, fence.is_released());
         }
-        // The flag says nothing of an eviction during the drain (kafka-facts 1.3 (1)).
+        // The flag says nothing of an eviction during the drain.
         if !self.holdings.is_empty() && self.session.is_lost_now() {
             self.lose_all("the group threw this member out during the drain".to_owned())?;
             self.obey_outputs()?;

@@ -177,8 +177,8 @@ impl<'a> Gateway<'a> {
         }
     }
 
-    /// A commit after an eviction delays the whole group's rejoin (kafka-facts 2.4): after a stand-still
-    /// the client gets time to hear of one.
+    /// A commit after an eviction delays the whole group's rejoin: after a stand-still the client
+    /// gets time to hear of one.
     fn look_at_the_clock(&mut self) {
         let now = clock::now();
         if now.saturating_duration_since(self.turned) > STOOD_STILL {
@@ -296,7 +296,7 @@ impl<'a> Gateway<'a> {
         let old = std::mem::replace(&mut self.session, fresh);
         if !old.destroy(CLOSE) {
             self.summary.consumers_abandoned = self.summary.consumers_abandoned.saturating_add(1);
-            tracing::error!(limit = ?CLOSE, "the old client does not close: its thread is abandoned");
+            tracing::error!(limit = ?CLOSE, "the old client does not close: left to its thread");
         }
         let until = clock::now() + wait;
         while clock::now() < until {

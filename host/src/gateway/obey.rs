@@ -137,8 +137,8 @@ impl Gateway<'_> {
     /// Sends a commit. No answer is waited for here: the client's own wait has no bound.
     fn commit(&mut self, partition: Partition, offset: Offset, token: Token) {
         let sent = Sent { partition, assignment: token.assignment, offset };
-        // Inside a revoke the client's flag tells nothing (kafka-facts 1.3 (1)); the numbers do. A
-        // commit after a loss would delay the whole group's rejoin.
+        // Inside a revoke the client's flag tells nothing; the numbers do. A commit after a loss
+        // would delay the whole group's rejoin.
         if self.draining && self.session.is_lost_now() {
             let why = "the group threw this member out during the drain".to_owned();
             return self.duties.push_back(Duty::LoseAll(why));

@@ -12,7 +12,8 @@ use crate::record::OwnedRecord;
 use crate::workers::Job;
 
 /// So many waiting records of a partition stop its fetching, and so few let it go on. Not the first
-/// one: a pause throws away what the client fetched ahead, and a small window would live on fetches.
+/// one: a pause throws away what the client fetched ahead, and a small window would live on
+/// fetches.
 const BACKLOG_HIGH: usize = 256;
 const BACKLOG_LOW: usize = 64;
 /// A client that goes on delivering is sent back instead.
@@ -34,7 +35,8 @@ impl Gateway<'_> {
         self.obey_outputs()
     }
 
-    /// A record of a partition that is paused or in which an earlier one is held: it waits its turn.
+    /// A record of a partition that is paused or in which an earlier one is held: it waits its
+    /// turn.
     fn wait_behind(&mut self, partition: Partition, offered: Offered) -> Flow {
         let Some(holding) = self.holdings.get_mut(&partition) else { return Ok(()) };
         if holding.backlog.len() < BACKLOG_MAX {
@@ -130,7 +132,7 @@ impl Gateway<'_> {
             }
             Refuse::OffsetLimit => {
                 tracing::error!(topic = %record.topic, partition = record.partition.index,
-                    offset = record.offset, "a record at an offset that has no next one was refused");
+                    offset = record.offset, "a record at the largest offset has no next: refused");
             }
             Refuse::OffsetRegression { .. } | Refuse::Fenced(_) => {
                 tracing::debug!(topic = %record.topic, partition = record.partition.index,

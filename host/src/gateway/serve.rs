@@ -93,8 +93,8 @@ impl Gateway<'_> {
         holding.fence.is_open()
     }
 
-    /// Answers a failure, or puts the answer off: the guard's own back-off begins when the time that
-    /// the sink asked for is over.
+    /// Answers a failure, or puts the answer off: the guard's own back-off begins when the time
+    /// that the sink asked for is over.
     fn failed(
         &mut self,
         ticket: Ticket,

@@ -1,4 +1,4 @@
-//! What the client's errors mean (kafka-facts 2.5).
+//! What the client's errors mean.
 
 use rdkafka::error::RDKafkaErrorCode as Code;
 use rebalance_guard::CommitAnswer;
@@ -81,8 +81,7 @@ fn illegal_generation(now: Standing) -> CommitAnswer {
     }
 }
 
-/// Whether the membership shows that the group has thrown this member out since the last assign
-/// (kafka-facts 1.3).
+/// Whether the membership shows that the group has thrown this member out since the last assign.
 pub(crate) fn evicted(now: &Membership, id_at_assign: Option<&str>) -> bool {
     now.generation <= 0
         || now.member_id.is_empty()
@@ -101,9 +100,9 @@ pub(crate) enum Remedy {
 /// What to do about a fatal error.
 pub(crate) fn fatal(code: Code, protocol: Protocol) -> Remedy {
     match code {
-        // kafka-facts 1.3 (5): the rejoin after a revoke that was held past max.poll.interval.ms.
+        // The rejoin after a revoke that was held past max.poll.interval.ms.
         Code::InvalidRequest if protocol == Protocol::Consumer => Remedy::Again,
-        // kafka-facts 3.3: a restart inside the session of the process before.
+        // A restart inside the session of the process before.
         Code::UnreleasedInstanceId => Remedy::Again,
         Code::FencedInstanceId => Remedy::Change(
             "another process uses the same instance id: give each its own `--instance-id`",

@@ -29,8 +29,8 @@ pub(crate) struct Callback {
 
 /// Overrides `rebalance`: it takes down what happened and leaves the answer (assign or unassign) to
 /// the poll thread, which gives it right after the poll that called back. Until it is given the
-/// client delivers nothing and waits (kafka-facts 1.4), so that the poll thread drains with its
-/// whole state at hand, no lock held. While leaving, it hands back at once and commits nothing.
+/// client delivers nothing and waits, so that the poll thread drains with its whole state at hand,
+/// no lock held. While leaving, it hands back at once and commits nothing.
 #[derive(Debug, Default)]
 pub(crate) struct GuardContext {
     inbox: Mutex<VecDeque<Callback>>,

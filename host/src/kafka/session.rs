@@ -137,7 +137,7 @@ impl Session {
         }
     }
 
-    /// The client's fatal error, if it has one: no callback tells of it (kafka-facts 1.3 (3)).
+    /// The client's fatal error, if it has one: no callback tells of it.
     pub(crate) fn fatal_error(&self) -> Option<(RDKafkaErrorCode, String)> {
         self.consumer.client().fatal_error()
     }
@@ -153,16 +153,16 @@ impl Session {
         self.exceeded = false;
     }
 
-    /// Whether ownership is gone already, by the rule of kafka-facts 1.3. `in_callback` is what
-    /// was read at the start of the revoke.
+    /// Whether ownership is gone already: by the client's flag or error, or by
+    /// the group's numbers. `in_callback` is what was read at the start of the revoke.
     pub(crate) fn was_lost(&self, in_callback: Option<&Membership>) -> bool {
         self.exceeded
             || self.fatal_error().is_some()
             || in_callback.is_none_or(|now| evicted(now, self.id_at_assign.as_deref()))
     }
 
-    /// The same, read afresh: at the end of a drain, and before a commit inside one. Never after the
-    /// answer to a callback.
+    /// The same, read afresh: at the end of a drain, and before a commit inside one. Never after
+    /// the answer to a callback.
     pub(crate) fn is_lost_now(&self) -> bool {
         self.was_lost(ffi::membership(&self.consumer).as_ref())
     }
@@ -271,9 +271,9 @@ impl Session {
         self.lookup.found()
     }
 
-    /// Leaves the group, if asked politely, and destroys the consumer. Its callbacks commit nothing.
-    /// The client's own close can hang (kafka-facts 1.5), so that it runs on a thread that is
-    /// abandoned after `within`. Answers whether the consumer is gone.
+    /// Leaves the group and destroys the consumer; its callbacks commit nothing. The client's own
+    /// close can hang, so that it runs on a thread that is abandoned after `within`. Whether it is
+    /// gone.
     pub(crate) fn destroy(self, within: Duration) -> bool {
         let Self { consumer, commits, lookup, unanswered, .. } = self;
         consumer.context().leave();

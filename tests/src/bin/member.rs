@@ -1,6 +1,7 @@
 //! One member of a group as a process of its own, for tests that kill and freeze members:
 //! `member NAME BOOTSTRAP TOPIC GROUP PROTOCOL LEDGER [SETTING=VALUE]…`, where a setting is
-//! `instance`, `drain_ms`, `lease_ms` or one of the client's. A line on its input asks it to stop, the end of its input ends it at once; it tells its events on its output, one a line.
+//! `instance`, `drain_ms`, `lease_ms` or one of the client's. A line on its input asks it to stop,
+//! the end of its input ends it at once; it tells its events on its output, one a line.
 #![forbid(unsafe_code)]
 
 use std::env;
