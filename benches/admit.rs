@@ -1,5 +1,6 @@
 //! The hot path at the defaults, native: one record from admit to completion, with all that its
 //! host owes. Run it with `cargo xtask bench`.
+#![allow(missing_docs, reason = "criterion's macro writes a public function")]
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use rebalance_guard::Config;
