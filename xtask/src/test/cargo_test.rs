@@ -20,6 +20,8 @@ pub(super) fn run(run: &mut Run<'_>) -> Result<()> {
         // What was asked to be left out is not required.
         cargo.env_remove("RG_REQUIRE");
     }
+    // What the tests say: which broker they met, which traces they ran.
+    cargo.args(["--", "--show-output"]);
     run_cargo(run, &mut cargo, "")
 }
 
