@@ -16,7 +16,8 @@ use crate::{
 /// it gives `None`, then the next call; [`Guard::handle_timeout`] no later than
 /// [`Guard::poll_timeout`] says.
 ///
-/// Every call first lets its time pass (lease, deadlines, in the order they fall due), then applies.
+/// Every call first lets its time pass (lease and deadlines in the order they fall due), then
+/// applies.
 ///
 /// ```
 /// use rebalance_guard::{Config, Guard, Offset, Outcome, Output, Partition, Record, Resume};
@@ -28,11 +29,12 @@ use crate::{
 /// let at = |ms| Tick::new(ms).unwrap_or(Tick::MAX);
 ///
 /// guard.assign(at(0), Some(7), &[(orders, Resume::Committed(Offset::new(100)?))])?;
-/// let Verdict::Run(ticket) = guard.admit(at(1), Record::new(orders, Offset::new(100)?, Some(b"o-1")))
-/// else { panic!("owned, new key, offset moves forward") };
+/// let record = Record::new(orders, Offset::new(100)?, Some(b"order-1"));
+/// let Verdict::Run(ticket) = guard.admit(at(1), record) else { panic!("owned, new key, offset moves forward") };
 /// guard.answer(at(2), ticket, Outcome::Completed);
 /// guard.handle_timeout(at(1_002));
-/// assert!(matches!(guard.poll_output(), Some(Output::Commit { offset, .. }) if offset.value() == 101));
+/// let Some(Output::Commit { offset, .. }) = guard.poll_output() else { panic!("due") };
+/// assert_eq!(offset.value(), 101);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]

@@ -221,7 +221,8 @@ impl fmt::Display for InputError {
         match self {
             Self::PartitionsFull { needed, available } => write!(
                 f,
-                "the assign needs {needed} places in the partition table and {available} are left: raise `partitions`"
+                "the assign needs {needed} places in the partition table and {available} are left: \
+                 raise `partitions`"
             ),
             Self::NegativePartition(index) => write!(f, "{index} is no partition number"),
             Self::Dead => f.write_str("the client is dead: make a new consumer and a new guard"),

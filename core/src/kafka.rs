@@ -28,8 +28,8 @@ impl core::error::Error for OffsetError {}
 
 /// A place in a partition's log, 0 ..= 2^63 - 1.
 ///
-/// A *record's* offset is at most [`Offset::RECORD_MAX`] (the largest number has no next, so a record
-/// there is refused); as a *position* or a *committed offset* (the next record to read: last
+/// A *record's* offset is at most [`Offset::RECORD_MAX`] (the largest number has no next, so a
+/// record there is refused); as a *position* or a *committed offset* (the next record to read: last
 /// finished + 1) the whole range is used.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Offset(u64);

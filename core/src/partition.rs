@@ -8,10 +8,11 @@ use crate::{Partition, PartitionCounters, Tick};
 /// The phase of one partition's life.
 ///
 /// ```text
-///            assign             revoke(deadline)          drained, or deadline
-/// Unowned ──────────▶ Active ─────────────────▶ Draining ───────────────────▶ Committing ──▶ Unowned
-///    ▲                   │                          │         commit answered, or commit time │
-///    └────── lost ───────┴────────── lost ──────────┴────────────────── lost ─────────────────┘
+///            assign            revoke(deadline)         drained, or deadline
+/// Unowned ──────────▶ Active ────────────────▶ Draining ──────────────────▶ Committing
+///    ▲ ▲                 │                         │                            │  │
+///    │ └────── lost ─────┴────────── lost ─────────┴─────────── lost ───────────┘  │
+///    └──────────────────── commit answered, or commit time ────────────────────────┘
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[allow(clippy::exhaustive_enums, reason = "hosts match on every phase; a new one is breaking")]

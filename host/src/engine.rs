@@ -8,7 +8,9 @@ use rebalance_guard::{
 /// The engine cannot answer any more: the plugin trapped, ran past its time, or broke the contract.
 /// Everything it owned is lost; the host rejoins with a fresh engine. The native engine never dies.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("the guard plugin is dead: {reason}; every partition counts as lost, rejoining with a fresh one")]
+#[error(
+    "the guard plugin is dead: {reason}; every partition counts as lost, rejoining with a fresh one"
+)]
 pub struct EngineDead {
     /// What happened, for the log.
     pub reason: String,
@@ -32,7 +34,7 @@ pub trait Engine: Send {
     /// The engine is dead.
     fn admit(&mut self, now: Tick, record: &Record<'_>) -> Result<Verdict, EngineDead>;
 
-    /// [`rebalance_guard::Guard::admit_batch`]; `verdicts` is cleared and gets one verdict a record.
+    /// [`rebalance_guard::Guard::admit_batch`]; `verdicts` is cleared and gets one a record.
     ///
     /// # Errors
     /// The engine is dead.

@@ -8,7 +8,7 @@ pub mod config;
 pub mod dead_letter;
 pub mod demo;
 pub mod engine;
-#[allow(unsafe_code, reason = "librdkafka's numbers that rdkafka does not wrap; each use has a SAFETY line")]
+#[allow(unsafe_code, reason = "calls into librdkafka that rdkafka does not wrap")]
 pub mod ffi;
 pub mod gateway;
 pub mod kafka;
