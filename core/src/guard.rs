@@ -30,7 +30,7 @@ use crate::{
 ///
 /// guard.assign(at(0), Some(7), &[(orders, Resume::Committed(Offset::new(100)?))])?;
 /// let record = Record::new(orders, Offset::new(100)?, Some(b"order-1"));
-/// let Verdict::Run(ticket) = guard.admit(at(1), record) else { panic!("owned, new key, offset moves forward") };
+/// let Verdict::Run(ticket) = guard.admit(at(1), record) else { panic!("it may run") };
 /// guard.answer(at(2), ticket, Outcome::Completed);
 /// guard.handle_timeout(at(1_002));
 /// let Some(Output::Commit { offset, .. }) = guard.poll_output() else { panic!("due") };

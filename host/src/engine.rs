@@ -26,7 +26,11 @@ pub trait Engine: Send {
     ///
     /// # Errors
     /// Outer: the engine is dead. Inner: the input was refused and nothing changed.
-    fn handle(&mut self, now: Tick, input: Input<'_>) -> Result<Result<Reply, InputError>, EngineDead>;
+    fn handle(
+        &mut self,
+        now: Tick,
+        input: Input<'_>,
+    ) -> Result<Result<Reply, InputError>, EngineDead>;
 
     /// [`rebalance_guard::Guard::admit`].
     ///
@@ -49,7 +53,12 @@ pub trait Engine: Send {
     ///
     /// # Errors
     /// The engine is dead.
-    fn answer(&mut self, now: Tick, ticket: Ticket, outcome: Outcome) -> Result<Answered, EngineDead>;
+    fn answer(
+        &mut self,
+        now: Tick,
+        ticket: Ticket,
+        outcome: Outcome,
+    ) -> Result<Answered, EngineDead>;
 
     /// [`rebalance_guard::Guard::handle_timeout`].
     ///
