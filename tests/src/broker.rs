@@ -67,6 +67,7 @@ impl Broker {
         if let Ok(bootstrap) = env::var("RG_KAFKA_BOOTSTRAP") {
             let broker = Self { bootstrap, node: None };
             broker.wait_until_ready();
+            broker.announce();
             return Some(broker);
         }
         match env::var_os("RG_KAFKA_LIB") {
@@ -81,8 +82,12 @@ impl Broker {
         let node = Node::start(jars);
         let broker = Self { bootstrap: node.1, node: Some(node.0) };
         broker.wait_until_ready();
-        println!("real-Kafka suite: {}", broker.describe());
+        broker.announce();
         broker
+    }
+
+    fn announce(&self) {
+        say(&format!("real-Kafka suite: {}", self.describe()));
     }
 
     /// `host:port`.
@@ -267,10 +272,14 @@ impl Drop for Node {
 fn skip<T>(why: &str) -> Option<T> {
     let required = env::var("RG_REQUIRE").is_ok_and(|value| !matches!(value.as_str(), "" | "0"));
     assert!(!required, "RG_REQUIRE is set and the real-Kafka suite cannot run: {why}");
-    // Past the capture of the test harness, so that it is seen.
-    let mut out = std::io::stderr().lock();
-    let _ = writeln!(out, "SKIPPED: real-Kafka suite: {why}");
+    say(&format!("SKIPPED: real-Kafka suite: {why}"));
     None
+}
+
+/// Past the capture of the test harness, so that it is seen.
+fn say(line: &str) {
+    // A closed standard error is no reason to fail.
+    let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
 fn free_port() -> u16 {
