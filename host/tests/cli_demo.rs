@@ -54,11 +54,10 @@ fn a_ledger_that_ignores_key_and_token_shows_the_repeats() {
 fn ctrl_c_ends_the_demo_and_leaves_no_process_and_no_file_behind() {
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut demo = Running::start("demo", &["demo", "--engine", "native"]);
-    let folder = std::env::temp_dir().join(format!("rebalance-guard-demo-{}", demo.pid()));
     demo.until("members at work", |it| it.stderr().contains("m1 is stopped"));
     let members = children(demo.pid());
     assert!(members.len() >= 3, "{members:?}");
-    assert!(folder.exists());
+    let folder = folder(demo.pid());
     demo.signal("-INT");
     assert_eq!(demo.code(), 130, "{}", demo.stderr());
     assert!(!folder.exists());
@@ -86,7 +85,7 @@ fn a_killed_demo_takes_its_members_with_it() {
     let mut demo = Running::start("killed", &["demo", "--engine", "native"]);
     demo.until("members", |it| children(it.pid()).len() >= 3);
     let members = children(demo.pid());
-    let folder = std::env::temp_dir().join(format!("rebalance-guard-demo-{}", demo.pid()));
+    let folder = folder(demo.pid());
     demo.signal("-KILL");
     assert_eq!(demo.code(), -1);
     let deadline = rebalance_guard_host::clock::now() + std::time::Duration::from_secs(20);
@@ -96,6 +95,14 @@ fn a_killed_demo_takes_its_members_with_it() {
     }
     // What SIGKILL leaves is the temp folder's, and ours to clean here.
     std::fs::remove_dir_all(folder).expect("it was there");
+}
+
+/// The folder of a running demo: its name ends in random digits.
+fn folder(pid: u32) -> std::path::PathBuf {
+    let begin = format!("rebalance-guard-demo-{pid}-");
+    let entries = std::fs::read_dir(std::env::temp_dir()).expect("a temp folder").flatten();
+    let mut ours = entries.filter(|it| it.file_name().to_string_lossy().starts_with(&begin));
+    ours.next().expect("the demo's folder").path()
 }
 
 /// Processes whose parent is `parent`.

@@ -94,7 +94,9 @@ pub(crate) struct RunArgs {
     /// Worker threads; 8 by default.
     #[arg(long, env = "RG_WORKERS", hide_env_values = true, value_name = "N")]
     pub(crate) workers: Option<String>,
-    /// Topic for records given up. A must while key_policy is required (the default).
+    /// Topic for records given up. A must while key_policy is required (the default). Without one
+    /// a record that fails is tried again for ever, at most backoff_cap apart, and the commits of
+    /// its partition wait for it.
     #[arg(long, env = "RG_DEAD_LETTER_TOPIC", hide_env_values = true, value_name = "TOPIC")]
     pub(crate) dead_letter_topic: Option<String>,
     /// Logs on stderr: human (default) or json.

@@ -115,4 +115,15 @@ mod tests {
             assert!(help.contains(words), "{words}: {help}");
         }
     }
+
+    #[test]
+    fn the_help_of_run_says_what_becomes_of_failures_without_a_dead_letter_topic() {
+        let mut command = command();
+        let run = command.find_subcommand_mut("run").expect("it exists");
+        let help = run.render_long_help().to_string();
+        let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in ["Without one a record that fails is tried again for ever", "backoff_cap"] {
+            assert!(help.contains(words), "{words}: {help}");
+        }
+    }
 }

@@ -73,17 +73,20 @@ fn times(config: &RunConfig) -> Vec<Problem> {
             format!("set lease to at most {}", span_text(poll.saturating_sub(poll / 10))),
         ));
     }
-    if drain.saturating_add(commit) >= poll {
+    // Nothing is polled during a hand-over: the lease must outlast it.
+    if drain.saturating_add(commit) >= lease {
         problems.push(Problem::new(
             &at("guard.drain", "guard.commit_timeout")
-                .max(config.origin("client.max.poll.interval.ms")),
+                .max(at("guard.lease", "client.max.poll.interval.ms")),
             format!(
-                "drain ({}) and commit_timeout ({}) together reach max.poll.interval.ms ({poll}): \
-                 the group would drop this member while it hands over",
+                "drain ({}) and commit_timeout ({}) together reach the lease ({}): the guard would \
+                 give everything up while it hands over",
                 span_text(drain),
-                span_text(commit)
+                span_text(commit),
+                span_text(lease)
             ),
-            "lower drain or commit_timeout, or raise max.poll.interval.ms",
+            "lower drain or commit_timeout, or raise lease (by default max.poll.interval.ms less \
+             10 %)",
         ));
     }
     problems

@@ -81,6 +81,10 @@ impl ClientSettings {
             "bootstrap.servers" | "metadata.broker.list" => {
                 ("it is a setting of its own", "use --bootstrap")
             }
+            "transactional.id" => (
+                "it would reach the producer of dead letters, which begins no transactions",
+                "remove it: dead letters are sent without transactions",
+            ),
             "test.mock.num.brokers" => (
                 "it replaces your brokers by a mock",
                 "remove it; `rebalance-guard demo` has a mock",

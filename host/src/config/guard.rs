@@ -102,7 +102,7 @@ macro_rules! row {
 
 /// Every setting of the guard that a user may change.
 pub(crate) const TABLE: &[GuardSetting] = &[
-    row!(Count, partitions, "partitions that one member can own or remember"),
+    row!(Count, partitions, "partitions owned or remembered; the default grows with the topics"),
     row!(Count, window, "records in flight, all partitions together"),
     row!(Count, budget, "records at or above the completion mark, per partition"),
     row!(Count, keys, "finished keys remembered"),
@@ -111,7 +111,7 @@ pub(crate) const TABLE: &[GuardSetting] = &[
         field: Field::Policy,
         help: "without a usable key: required parks, optional runs without dedupe",
     },
-    row!(Small, attempts_max, "attempts before a record is dead-lettered"),
+    row!(Small, attempts_max, "attempts before a dead letter; no limit without a topic"),
     row!(Span, backoff, "delay before the second attempt; doubles with each"),
     row!(Span, backoff_cap, "longest delay between attempts"),
     row!(Percent, jitter, "share of a delay that jitter may take away, in percent"),

@@ -101,6 +101,7 @@ fn client_settings_that_the_gateway_owns_are_refused_with_the_flag_to_use() {
         ("auto.offset.reset", "latest", "--start-at"),
         ("auto.commit.interval.ms", "100", "commit_interval"),
         ("test.mock.num.brokers", "1", "demo"),
+        ("transactional.id", "x", "sent without transactions"),
     ] {
         let refused = refused(&format!("[client]\n\"{name}\" = \"{value}\""));
         assert!(refused.contains("guard.toml:6") && refused.contains(remedy), "{refused}");
@@ -116,6 +117,11 @@ fn settings_that_contradict_each_other_name_the_later_line_and_the_remedy() {
             "[client]\nmax.poll.interval.ms = 46000\n[guard]\ncommit_timeout = \"30s\"",
             8,
             "together reach",
+        ),
+        (
+            "[guard]\nlease = \"30s\"\ndrain = \"15s\"\ncommit_timeout = \"15s\"",
+            8,
+            "together reach the lease (30s)",
         ),
         ("[guard]\nstorm_calm = 3", 6, "such as 1, 3, 5"),
         ("[guard]\nstorm_at = 33", 6, "at most 32"),
@@ -144,6 +150,12 @@ fn settings_that_contradict_each_other_name_the_later_line_and_the_remedy() {
         assert!(refused.contains(&format!("guard.toml:{line}: ")), "{text}: {refused}");
         assert!(refused.contains(words), "{text}: {refused}");
     }
+}
+
+#[test]
+fn a_hand_over_that_ends_before_the_lease_is_accepted() {
+    let times = "[guard]\nlease = \"30s\"\ndrain = \"15s\"\ncommit_timeout = \"14999ms\"";
+    assert_eq!(built(&format!("{LEAST}{times}")).guard.config.commit_timeout, 14_999);
 }
 
 #[test]

@@ -17,7 +17,9 @@ mod traffic;
 mod unguarded;
 mod wire;
 
+use std::fs::DirBuilder;
 use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -87,7 +89,7 @@ fn both(args: &DemoArgs) -> Result<Report, DemoError> {
     let folder = Folder::new()?;
     let plan = Arc::new(Plan::new(args.seed, args.records, args.partitions));
     let rate = args.rate.unwrap_or_else(|| args.records.div_ceil(TRAFFIC_SECONDS));
-    announce(args, &plan, rate);
+    eprintln!("{}", announcement(args, &plan, rate));
     let arm = |name: &'static str, engine: Option<DemoEngine>| {
         let progress = Progress::new(name, u64::from(args.records));
         script::run(&Arm {
@@ -104,23 +106,25 @@ fn both(args: &DemoArgs) -> Result<Report, DemoError> {
 }
 
 /// What will happen, and in what the arms differ.
-fn announce(args: &DemoArgs, plan: &Plan, rate: u32) {
+fn announcement(args: &DemoArgs, plan: &Plan, rate: u32) -> String {
     let DemoArgs { members, partitions, records, seed, .. } = args;
     let settings = unguarded::DIFFERENCE.iter().map(|(name, value)| format!("{name}={value}"));
-    eprintln!(
+    format!(
         "{records} records at {rate}/s on {partitions} partitions through {members} members, \
          seed {seed}:\n\
          {} orders are sent twice, {} are such that no sink can take them. Meanwhile a rolling\n\
          restart, one member killed, and one stopped for longer than its session.\n\n\
          unguarded: {},\n           \
-         offsets stored when a record is handed to a worker; no key, no token\n\
+         offsets stored when a record is handed to a worker; no key, no token;\n           \
+         killed while the group's offset is past an order that has not run\n\
          guarded:   enable.auto.commit=false, offsets committed by the guard ({});\n           \
-         idempotency key {{json:/order}}, fencing token, dead-letter topic\n",
+         idempotency key {{json:/order}}, fencing token, dead-letter topic;\n           \
+         killed while an effect is open: the guard lets no offset pass an order that has not run\n",
         plan.count(Kind::Again),
         plan.count(Kind::Poison),
         settings.collect::<Vec<_>>().join(",\n           "),
         args.engine.word(),
-    );
+    )
 }
 
 fn show(args: &DemoArgs, report: &Report) -> u8 {
@@ -130,7 +134,9 @@ fn show(args: &DemoArgs, report: &Report) -> u8 {
         report.table(args)
     };
     let printed = crate::cli::print(text.as_bytes());
-    if report.guarded.is_whole() { printed } else { exit::FAILED }
+    let Some(missing) = report.guarded.missing() else { return printed };
+    eprintln!("the guarded arm is not whole: {missing}");
+    exit::FAILED
 }
 
 /// Set by the first Ctrl-C; the second ends the process, and its members with it.
@@ -149,9 +155,16 @@ struct Folder(PathBuf);
 
 impl Folder {
     fn new() -> io::Result<Self> {
-        let name = format!("rebalance-guard-demo-{}", std::process::id());
-        let path = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&path).map_err(|error| named(&path, &error))?;
+        // Others write to the temp folder too: the name cannot be guessed, and one that is there
+        // already is not taken.
+        let random = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
+        let name = format!("rebalance-guard-demo-{}-{random:016x}", std::process::id());
+        Self::at(std::env::temp_dir().join(name))
+    }
+
+    fn at(path: PathBuf) -> io::Result<Self> {
+        let made = DirBuilder::new().mode(0o700).create(&path);
+        made.map_err(|error| named(&path, &error))?;
         Ok(Self(path))
     }
 }
@@ -170,3 +183,40 @@ fn named(path: &Path, error: &io::Error) -> io::Error {
 /// The traffic lasts through the faults.
 const TRAFFIC_SECONDS: u32 = 30;
 const RECORDS_PER_PARTITION: u32 = 14_000;
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use clap::{Args as _, FromArgMatches as _};
+
+    use super::*;
+
+    #[test]
+    fn each_run_makes_a_folder_that_nobody_can_have_laid_before() {
+        let (one, other) = (Folder::new().expect("a folder"), Folder::new().expect("a folder"));
+        assert_ne!(one.0, other.0);
+        let mode = std::fs::metadata(&one.0).expect("it is there").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+    }
+
+    #[test]
+    fn a_folder_that_is_already_there_is_not_taken() {
+        let folder = Folder::new().expect("a folder");
+        let taken = Folder::at(folder.0.clone()).map(std::mem::forget);
+        assert_eq!(taken.expect_err("it is taken").kind(), io::ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn the_announcement_says_when_each_arm_loses_its_killed_member() {
+        let matches = DemoArgs::augment_args(clap::Command::new("demo")).get_matches_from(["demo"]);
+        let args = DemoArgs::from_arg_matches(&matches).expect("the defaults are sound");
+        let plan = Plan::new(args.seed, args.records, args.partitions);
+        let said = announcement(&args, &plan, 400);
+        assert!(
+            said.contains("killed while the group's offset is past an order that has not run"),
+            "{said}"
+        );
+        assert!(said.contains("killed while an effect is open"), "{said}");
+    }
+}

@@ -99,8 +99,17 @@ impl Plan {
 
     /// The orders that must take effect.
     pub(super) fn good(&self) -> HashSet<&str> {
-        let good = self.records.iter().filter(|planned| planned.kind != Kind::Poison);
-        good.map(|planned| planned.order.as_str()).collect()
+        self.orders(|kind| kind != Kind::Poison)
+    }
+
+    /// The orders that no sink can take.
+    pub(super) fn poison(&self) -> HashSet<&str> {
+        self.orders(|kind| kind == Kind::Poison)
+    }
+
+    fn orders(&self, wanted: impl Fn(Kind) -> bool) -> HashSet<&str> {
+        let wanted = self.records.iter().filter(|planned| wanted(planned.kind));
+        wanted.map(|planned| planned.order.as_str()).collect()
     }
 
     /// Records of a kind.
