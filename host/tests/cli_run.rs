@@ -106,3 +106,23 @@ fn a_full_disk_under_the_file_sink_loses_nothing_and_commits_nothing_unwritten()
     assert!(lines < 500, "the disk was too large for this test");
     assert!(lines > 0 || file == "/dev/full", "nothing was written at all");
 }
+
+#[test]
+fn a_topic_of_more_partitions_than_the_default_is_owned_whole() {
+    let kafka = Kafka::empty(70);
+    let mut gateway = kafka.run("wide", &[]);
+    let owned = |it: &cli_support::Running| it.stderr().contains("partitions=70");
+    gateway.until("all of them", owned);
+    gateway.signal("-TERM");
+    assert_eq!(gateway.code(), 0, "{}", gateway.stderr());
+    assert!(gateway.stderr().contains("stopping: draining partitions=70"), "{}", gateway.stderr());
+}
+
+#[test]
+fn fewer_guard_partitions_than_the_topics_have_are_refused_at_the_start() {
+    let kafka = Kafka::empty(3);
+    let mut gateway = kafka.run("narrow", &["--guard", "partitions=2"]);
+    assert_eq!(gateway.code(), 2, "{}", gateway.stderr());
+    let said = gateway.stderr();
+    assert!(said.contains("`partitions` below [guard] is 2, but the topics have 3"), "{said}");
+}

@@ -74,7 +74,8 @@ impl<'a> Gateway<'a> {
         observer: &'a mut dyn Observer,
     ) -> Result<Self, GatewayError> {
         client::check(&settings)?;
-        client::reach(&settings)?;
+        let partitions = client::reach(&settings)?;
+        client::fit(&mut settings.guard, partitions)?;
         number_and_seed(&mut settings.guard)?;
         let letters = start_letters(&settings)?;
         let engine = settings.engine.make(&settings.guard).map_err(GatewayError::Engine)?;

@@ -180,7 +180,12 @@ impl Gateway<'_> {
         };
         let rebalancing = self.draining || self.rebalancing;
         let meaning = commit_error(code, || self.session.standing(&topic, partition, rebalancing));
-        tracing::warn!(%topic, partition, %offset, error = %code, ?meaning, "commit not stored");
+        // A group that rebalances answers so for as long as that takes, to each attempt.
+        if matches!(meaning, Meaning::Answer(CommitAnswer::Retry)) {
+            tracing::debug!(%topic, partition, %offset, error = %code, "commit not stored yet");
+        } else {
+            tracing::warn!(%topic, partition, %offset, error = %code, ?meaning, "commit not stored");
+        }
         let why = code.to_string();
         self.observer.event(&Event::CommitFailed { topic, partition, offset, why: why.clone() });
         match meaning {

@@ -84,7 +84,7 @@ pub struct Settings {
     /// Any further setting of the Kafka client.
     pub client: BTreeMap<String, String>,
     /// The guard. `first_assignment`, `jitter_seed` and `hash_key` are given by the gateway when
-    /// they have their default values.
+    /// they have their default values; `partitions` grows with the topics then.
     pub guard: Config,
     /// Makes the guard.
     pub engine: EngineFactory,

@@ -6,6 +6,7 @@ use rdkafka::ClientConfig;
 use rdkafka::config::FromClientConfigAndContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::RDKafkaErrorCode;
+use rebalance_guard::Config;
 
 use super::context::GuardContext;
 use crate::clock;
@@ -21,6 +22,8 @@ const QUESTION: Duration = Duration::from_secs(5);
 const FRESH: Duration = Duration::from_secs(5);
 /// Before it is asked for again.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Above so many places (256 MiB with the default budget) none are kept for partitions to come.
+const ROOMY: u32 = 4_096;
 
 /// The client's configuration: the caller's settings, then the ones that the guard's promises stand
 /// on, which win.
@@ -112,19 +115,24 @@ pub(crate) fn producer(settings: &Settings) -> ClientConfig {
     config
 }
 
-/// Makes sure that a broker answers and the topics are there, before a group is troubled.
+/// Makes sure that a broker answers and the topics are there, before a group is troubled. Gives the
+/// number of their partitions.
 ///
 /// # Errors
 /// No broker answers in time, or a topic is missing or forbidden.
-pub(crate) fn reach(settings: &Settings) -> Result<(), GatewayError> {
+pub(crate) fn reach(settings: &Settings) -> Result<u32, GatewayError> {
     let consumer = consumer(settings)?;
     let begun = clock::now();
+    let mut partitions = 0_u32;
     // A name that begins so is a pattern.
     for topic in settings.topics.iter().filter(|topic| !topic.starts_with('^')) {
         loop {
             let waited = begun.elapsed();
             match ask_for(&consumer, topic) {
-                Asked::There => break,
+                Asked::There(more) => {
+                    partitions = partitions.saturating_add(more);
+                    break;
+                }
                 Asked::Nobody(_) | Asked::NotYet(_) if waited < FRESH => {}
                 Asked::Nobody(_) if waited < REACH => {}
                 Asked::NotYet(why) | Asked::Refused(why) => {
@@ -137,12 +145,36 @@ pub(crate) fn reach(settings: &Settings) -> Result<(), GatewayError> {
             }
         }
     }
+    Ok(partitions)
+}
+
+/// Makes the guard's table large enough for all `partitions` of the topics: one member may come to
+/// own them all. Partitions can be added later, so a size that nobody set leaves room to grow.
+///
+/// # Errors
+/// The size that was set is too small.
+pub(crate) fn fit(guard: &mut Config, partitions: u32) -> Result<(), GatewayError> {
+    let default = Config::default().partitions;
+    if guard.partitions == default {
+        let roomy = partitions.saturating_mul(2).checked_next_power_of_two().unwrap_or(u32::MAX);
+        guard.partitions = roomy.min(ROOMY).max(partitions).max(default);
+        tracing::debug!(partitions, places = guard.partitions, "the guard's table");
+    }
+    if guard.partitions < partitions {
+        return Err(GatewayError::Setting(format!(
+            "`partitions` below [guard] is {}, but the topics have {partitions}, and one member \
+             may come to own them all: set it to at least {partitions}, or remove it and the \
+             gateway chooses",
+            guard.partitions
+        )));
+    }
     Ok(())
 }
 
 /// The answer to a question for a topic.
 enum Asked {
-    There,
+    /// With so many partitions.
+    There(u32),
     /// No broker answered.
     Nobody(String),
     /// This may pass.
@@ -156,7 +188,10 @@ fn ask_for(consumer: &BaseConsumer<GuardContext>, topic: &str) -> Asked {
         Err(error) => return Asked::Nobody(error.to_string()),
     };
     let trouble = metadata.topics().iter().find_map(|found| found.error());
-    let Some(code) = trouble.map(RDKafkaErrorCode::from) else { return Asked::There };
+    let Some(code) = trouble.map(RDKafkaErrorCode::from) else {
+        let partitions = metadata.topics().iter().map(|found| found.partitions().len());
+        return Asked::There(u32::try_from(partitions.sum::<usize>()).unwrap_or(u32::MAX));
+    };
     match code {
         RDKafkaErrorCode::UnknownTopicOrPartition
         | RDKafkaErrorCode::UnknownTopic
@@ -165,5 +200,30 @@ fn ask_for(consumer: &BaseConsumer<GuardContext>, topic: &str) -> Asked {
             Asked::NotYet(code.to_string())
         }
         _ => Asked::Refused(code.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fitted(set: u32, topics: u32) -> Result<u32, String> {
+        let mut guard = Config { partitions: set, ..Config::default() };
+        fit(&mut guard, topics).map_err(|error| error.to_string())?;
+        Ok(guard.partitions)
+    }
+
+    #[test]
+    fn the_default_table_grows_with_the_topics_and_leaves_room_for_more() {
+        let sizes = [0, 1, 32, 33, 64, 65, 1_000, 2_048, 3_000, 4_096, 5_000];
+        let tables = [64, 64, 64, 128, 128, 256, 2_048, 4_096, 4_096, 4_096, 5_000];
+        assert_eq!(sizes.map(|topics| fitted(64, topics)), tables.map(Ok));
+    }
+
+    #[test]
+    fn a_table_that_was_set_is_kept_or_refused_with_both_numbers() {
+        assert_eq!(fitted(70, 70), Ok(70));
+        let refused = fitted(69, 70).expect_err("it is too small");
+        assert!(refused.contains("is 69, but the topics have 70"), "{refused}");
     }
 }

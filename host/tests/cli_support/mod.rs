@@ -131,9 +131,15 @@ pub struct Kafka {
 }
 
 impl Kafka {
-    pub fn with(records: usize, bytes: usize) -> Self {
+    /// A topic of so many partitions and no record.
+    pub fn empty(partitions: i32) -> Self {
         let cluster = MockCluster::new(1).expect("a mock cluster");
-        cluster.create_topic("orders", 1, 1).expect("a topic");
+        cluster.create_topic("orders", partitions, 1).expect("a topic");
+        Self { cluster }
+    }
+
+    pub fn with(records: usize, bytes: usize) -> Self {
+        let Self { cluster } = Self::empty(1);
         let producer: BaseProducer = ClientConfig::new()
             .set("bootstrap.servers", cluster.bootstrap_servers())
             .create()
