@@ -65,8 +65,11 @@ impl Logic<'_> {
             self.fix_resume(slot, offset);
         }
         let verdict = self.admit_owned(slot, offset, record);
-        if fixes_resume && matches!(verdict, Verdict::Refuse(_)) {
-            self.fix_resume(slot, NO_OFFSET);
+        if matches!(verdict, Verdict::Refuse(_)) {
+            if fixes_resume {
+                self.fix_resume(slot, NO_OFFSET);
+            }
+            return verdict;
         }
         self.schedule_commit(slot);
         verdict
@@ -141,7 +144,7 @@ impl Logic<'_> {
         let enters = standing != Standing::Old;
         if let Some(place) = first.filter(|_| enters) {
             let first = self.flight(place);
-            let offered_there = self.entry(first.slot).ever_offered;
+            let offered_there = self.entry(first.slot).group_highest;
             if offered_there != NO_OFFSET && first.offset < offered_there {
                 let admitted = first.admitted;
                 let busy = BusyKey { place, admitted };

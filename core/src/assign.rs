@@ -1,6 +1,7 @@
 //! Ownership begins: assign, the late position, rewind.
 
 use crate::admit::offset_of;
+use crate::commit::highest;
 use crate::logic::Logic;
 use crate::partition::{Phase, Start};
 use crate::report::ReportKind;
@@ -23,7 +24,9 @@ impl Logic<'_> {
         }
         self.state.lease_expired = false;
         self.keep_named(partitions);
-        let group = (u64::from(self.state.config.epoch) << 32) | u64::from(generation);
+        // Not known now: the last known one. A token must not fall below its forerunners.
+        let known = if generation == 0 { self.state.storm.last_generation() } else { generation };
+        let group = (u64::from(self.state.config.epoch) << 32) | u64::from(known);
         for (partition, resume) in partitions {
             if let Some(slot) = self.begin(*partition, group) {
                 self.start_at(slot, *resume);
@@ -173,11 +176,17 @@ impl Logic<'_> {
             return;
         }
         self.entry_mut(slot).named = false;
-        self.report_step_back(slot);
+        self.note_start(slot);
         self.schedule_commit(slot);
     }
 
-    fn report_step_back(&mut self, slot: u32) {
+    /// What the start says of the group: that it holds an offset, or went back.
+    fn note_start(&mut self, slot: u32) {
+        let entry = self.entry_mut(slot);
+        if entry.start == Start::Committed {
+            entry.group_holds = true;
+            entry.group_highest = highest(entry.group_highest, entry.resume);
+        }
         let entry = self.entry(slot);
         let (partition, from, to) = (entry.partition, entry.ever_confirmed, entry.resume);
         if from != NO_OFFSET && to < from {
@@ -195,11 +204,11 @@ impl Logic<'_> {
     ) -> Result<Reply, InputError> {
         self.pass_time(now);
         let Some(slot) = self.current(partition, assignment) else {
-            return Ok(self.stale_input());
+            return Ok(self.stale_input(partition));
         };
         let entry = self.entry(slot);
         if entry.phase != Phase::Active || entry.start != Start::Unknown {
-            return Ok(self.stale_input());
+            return Ok(self.stale_input(partition));
         }
         if resume == Resume::Unknown {
             return Err(InputError::NoPosition);
@@ -210,7 +219,7 @@ impl Logic<'_> {
         if known && entry.debt.is_some_and(|debt| debt.offset < entry.resume) {
             entry.debt = None;
         }
-        self.report_step_back(slot);
+        self.note_start(slot);
         self.schedule_commit(slot);
         self.state.attend();
         Ok(Reply::Done)
@@ -237,7 +246,7 @@ impl Logic<'_> {
             return Err(InputError::AssignmentsSpent);
         }
         let entry = self.entry(slot);
-        let group_empty = entry.start == Start::Empty && entry.confirmed == NO_OFFSET;
+        let group_empty = entry.start == Start::Empty && !entry.group_holds;
         let group = entry.group;
         self.end_for_successor(slot, Ended::Rewound);
         self.open(slot, group);

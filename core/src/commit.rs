@@ -75,7 +75,7 @@ impl Logic<'_> {
         entry.open_due = due;
         entry.offered = value;
         entry.offered_highest = highest(entry.offered_highest, value);
-        entry.ever_offered = highest(entry.ever_offered, value);
+        entry.group_highest = highest(entry.group_highest, value);
         entry.last_offer_tick = now;
         entry.finished_since_offer = 0;
         entry.again_at = None;
@@ -117,7 +117,7 @@ impl Logic<'_> {
     ) -> Reply {
         self.pass_time(now);
         let Some(slot) = self.current(partition, assignment) else {
-            return self.stale_input();
+            return self.stale_input(partition);
         };
         let open = self.entry(slot).open == offset.value();
         match answer {
@@ -126,7 +126,7 @@ impl Logic<'_> {
             CommitAnswer::Rejected if open => self.rejected(slot),
             CommitAnswer::Retry | CommitAnswer::Rejected => {
                 self.reoffer_stale(slot, offset.value());
-                return self.stale_input();
+                return self.stale_input(partition);
             }
             CommitAnswer::NotMine => {
                 self.count_not_mine();
@@ -148,10 +148,12 @@ impl Logic<'_> {
 
     fn stored(&mut self, slot: u32, offset: u64) -> Reply {
         let entry = self.entry_mut(slot);
+        let partition = entry.partition;
         if entry.offered_highest == NO_OFFSET || offset > entry.offered_highest {
-            return self.stale_input();
+            return self.stale_input(partition);
         }
         entry.confirmed = highest(entry.confirmed, offset);
+        entry.group_holds = true;
         entry.ever_confirmed = highest(entry.ever_confirmed, offset);
         if entry.open != NO_OFFSET && offset >= entry.open {
             entry.open = NO_OFFSET;
@@ -209,13 +211,15 @@ impl Logic<'_> {
     ) -> Reply {
         self.pass_time(now);
         let Some(slot) = self.current(partition, assignment) else {
-            return self.stale_input();
+            return self.stale_input(partition);
         };
         let now = self.state.now;
         let seen = offset.value();
         let mark = self.mark(slot);
         let entry = self.entry_mut(slot);
-        if mark.is_some_and(|mark| seen > mark) {
+        entry.group_holds = true;
+        entry.group_highest = highest(entry.group_highest, seen);
+        if mark.is_none_or(|mark| seen > mark) {
             entry.open = NO_OFFSET;
             entry.floor = entry.floor.max(seen);
             if entry.phase == Phase::Committing {
@@ -245,7 +249,7 @@ impl Logic<'_> {
 
     #[cfg(feature = "mutants")]
     fn reoffer_stale(&mut self, slot: u32, offset: u64) {
-        if switched_off!(self, P3) && offset <= self.entry(slot).ever_offered {
+        if switched_off!(self, P3) && offset <= self.entry(slot).group_highest {
             self.entry_mut(slot).reoffer = offset;
             self.state.attend();
         }
@@ -257,7 +261,7 @@ impl Logic<'_> {
 }
 
 /// The higher of two offsets, where `NO_OFFSET` stands for none.
-fn highest(known: u64, offset: u64) -> u64 {
+pub(crate) fn highest(known: u64, offset: u64) -> u64 {
     if known == NO_OFFSET { offset } else { known.max(offset) }
 }
 

@@ -40,7 +40,7 @@ pub struct Config {
     /// Finished records that make a commit due before its time; at least 1.
     pub commit_count: u32,
     /// An offer unanswered for so long counts as to be retried; also the time that a sealed
-    /// partition waits for its last commit.
+    /// partition waits for its last commit. At least 1.
     pub commit_timeout: u64,
     /// Delay before a commit is offered again.
     pub commit_backoff: u64,
@@ -63,7 +63,18 @@ pub struct Config {
     /// Seed of the retry jitter.
     pub jitter_seed: u64,
     /// Key of the keyed hash. Random bits of the host's, so that keys cannot be chosen to collide.
-    pub hash_key: [u64; 2],
+    pub hash_key: HashKey,
+}
+
+/// The key of the keyed hash. Not shown by `Debug`: who knows it can choose keys that collide.
+#[derive(Clone, Copy, Default, Eq, Hash, PartialEq)]
+#[allow(clippy::exhaustive_structs, reason = "128 random bits, nothing else")]
+pub struct HashKey(pub [u64; 2]);
+
+impl fmt::Debug for HashKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HashKey(..)")
+    }
 }
 
 impl Config {
@@ -91,6 +102,9 @@ impl Config {
         }
         if self.commit_count == 0 {
             return Err(ConfigError::Zero("commit_count"));
+        }
+        if self.commit_timeout == 0 {
+            return Err(ConfigError::Zero("commit_timeout"));
         }
         if self.lease == 0 {
             return Err(ConfigError::Zero("lease"));
@@ -157,7 +171,7 @@ impl Default for Config {
             epoch: 0,
             first_assignment: 1,
             jitter_seed: 0,
-            hash_key: [0, 0],
+            hash_key: HashKey([0, 0]),
         }
     }
 }

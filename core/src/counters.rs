@@ -62,7 +62,8 @@ pub struct Counters {
     pub drain_deadlines: u64,
     /// Assignments lost.
     pub lost: u64,
-    /// Assignments replaced while they were handed over.
+    /// Assignments replaced while they were handed over; where the drain was over and only the last
+    /// commit awaited, it is counted as drained (or by its deadline) as well.
     pub replaced: u64,
     /// Rewinds.
     pub rewound: u64,
@@ -106,10 +107,20 @@ pub struct PartitionCounters {
     pub refused: u64,
     /// Records finished: completed, or dead-lettered and acknowledged.
     pub finished: u64,
-    /// Tickets answered after they were dead.
+    /// Answers to tickets that were answered before, and stale answers to its commits and positions.
     pub stale: u64,
     /// Assignments begun.
     pub assignments: u64,
+    /// Drains that ended with nothing in anybody's hands.
+    pub drained: u64,
+    /// Drains that their deadline ended.
+    pub drain_deadlines: u64,
+    /// Assignments lost.
+    pub lost: u64,
+    /// Assignments replaced while they were handed over.
+    pub replaced: u64,
+    /// Rewinds.
+    pub rewound: u64,
 }
 
 impl PartitionCounters {
@@ -121,5 +132,10 @@ impl PartitionCounters {
         finished: 0,
         stale: 0,
         assignments: 0,
+        drained: 0,
+        drain_deadlines: 0,
+        lost: 0,
+        replaced: 0,
+        rewound: 0,
     };
 }

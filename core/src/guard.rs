@@ -44,8 +44,8 @@ pub struct Guard<M: Memory> {
 }
 
 impl<M: Memory> Guard<M> {
-    /// A guard that owns nothing yet. Built in place: the tables of `memory` are filled where they
-    /// are.
+    /// A guard that owns nothing yet. Lend large memory (`&mut`, or boxed slices): the tables are
+    /// filled where they are, an owned `memory` is moved into the guard.
     ///
     /// # Errors
     /// [`ConfigError`] when the settings contradict themselves or the memory is too small for them.
@@ -168,6 +168,27 @@ impl<M: Memory> Guard<M> {
         answer: CommitAnswer,
     ) -> Reply {
         self.logic().commit_answered_at(now, partition, assignment, offset, answer)
+    }
+
+    /// [`Input::GroupOffset`].
+    pub fn group_offset(
+        &mut self,
+        now: Tick,
+        partition: Partition,
+        assignment: Assignment,
+        offset: Offset,
+    ) -> Reply {
+        self.logic().group_offset_at(now, partition, assignment, offset)
+    }
+
+    /// [`Input::EndOfPartition`].
+    pub fn end_of_partition(
+        &mut self,
+        now: Tick,
+        partition: Partition,
+        assignment: Assignment,
+    ) -> Reply {
+        self.logic().end_of_partition_at(now, partition, assignment)
     }
 
     /// [`Input::Polled`]: the host polled its client, which renews the lease.

@@ -142,9 +142,9 @@ impl Logic<'_> {
     /// Ends an owned assignment whose partition gets a new one at once.
     pub(crate) fn end_for_successor(&mut self, slot: u32, ended: Ended) {
         if self.entry(slot).phase == Phase::Committing {
-            self.state.counters.replaced = self.state.counters.replaced.saturating_add(1);
-            self.state.counters.commits_given_up =
-                self.state.counters.commits_given_up.saturating_add(1);
+            let counters = &mut self.state.counters;
+            counters.replaced = counters.replaced.saturating_add(1);
+            counters.commits_given_up = counters.commits_given_up.saturating_add(1);
         } else {
             self.close_assignment(slot, ended);
         }
@@ -175,17 +175,26 @@ impl Logic<'_> {
     fn count_end(&mut self, slot: u32, ended: Ended) {
         let in_hands = u64::from(self.entry(slot).in_hands);
         let counters = &mut self.state.counters;
-        let one = match ended {
+        if ended == Ended::Lost {
+            counters.lost_in_hand = counters.lost_in_hand.saturating_add(in_hands);
+        }
+        let in_total = match ended {
             Ended::Drained => &mut counters.drained,
             Ended::Deadline => &mut counters.drain_deadlines,
-            Ended::Lost => {
-                counters.lost_in_hand = counters.lost_in_hand.saturating_add(in_hands);
-                &mut counters.lost
-            }
+            Ended::Lost => &mut counters.lost,
             Ended::Replaced => &mut counters.replaced,
             Ended::Rewound => &mut counters.rewound,
         };
-        *one = one.saturating_add(1);
+        *in_total = in_total.saturating_add(1);
+        let counters = &mut self.entry_mut(slot).counters;
+        let of_partition = match ended {
+            Ended::Drained => &mut counters.drained,
+            Ended::Deadline => &mut counters.drain_deadlines,
+            Ended::Lost => &mut counters.lost,
+            Ended::Replaced => &mut counters.replaced,
+            Ended::Rewound => &mut counters.rewound,
+        };
+        *of_partition = of_partition.saturating_add(1);
     }
 
     fn give_up_all(&mut self, slot: u32) {

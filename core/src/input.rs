@@ -122,7 +122,8 @@ pub enum Input<'a> {
     },
     /// Ownership is already gone: nothing is flushed, nothing committed.
     Lost(Scope<'a>),
-    /// The host seeks back. A new assignment of the same generation begins at `offset`.
+    /// The host seeks back. A new assignment of the same generation begins at `offset`, unpaused:
+    /// resume the partition at the client if it was paused.
     Rewind {
         /// Which.
         partition: Partition,

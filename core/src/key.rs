@@ -29,7 +29,7 @@ impl Key {
         if key.len() > Record::KEY_BYTES_MAX || key.iter().all(u8::is_ascii_whitespace) {
             return None;
         }
-        let [k0, k1] = config.hash_key;
+        let [k0, k1] = config.hash_key.0;
         let mut made = Self { namespace: record.namespace, ..Self::EMPTY };
         if let Some(stored) = made.bytes.get_mut(..key.len()) {
             stored.copy_from_slice(key);

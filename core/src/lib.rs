@@ -41,8 +41,9 @@ mod ticket;
 mod time;
 mod verdict;
 mod window;
+mod words;
 
-pub use config::{Config, ConfigError, KeyPolicy};
+pub use config::{Config, ConfigError, HashKey, KeyPolicy};
 pub use counters::{Counters, PartitionCounters};
 pub use guard::Guard;
 pub use input::{CommitAnswer, Input, InputError, Outcome, Record, Reply, Resume, Scope};

@@ -3,7 +3,7 @@
 use crate::memory::Parts;
 use crate::partition::Phase;
 use crate::state::State;
-use crate::{Input, InputError, Reply, Tick};
+use crate::{Assignment, Input, InputError, Partition, Reply, Tick};
 
 /// The guard's logic over its state and its tables; not generic, so there is one copy of it.
 pub(crate) struct Logic<'a> {
@@ -72,8 +72,7 @@ impl Logic<'_> {
                 Ok(self.group_offset_at(now, partition, assignment, offset))
             }
             Input::EndOfPartition { partition, assignment } => {
-                self.pass_time(now);
-                Ok(self.end_of_partition(partition, assignment))
+                Ok(self.end_of_partition_at(now, partition, assignment))
             }
             Input::Admit(record) => Ok(Reply::Verdict(self.admit_at(now, &record))),
             Input::Answer { ticket, outcome } => {
@@ -94,36 +93,38 @@ impl Logic<'_> {
         result
     }
 
-    fn end_of_partition(
+    pub(crate) fn end_of_partition_at(
         &mut self,
-        partition: crate::Partition,
-        assignment: crate::Assignment,
+        now: Tick,
+        partition: Partition,
+        assignment: Assignment,
     ) -> Reply {
+        self.pass_time(now);
         let Some(slot) = self.current(partition, assignment) else {
-            return self.stale_input();
+            return self.stale_input(partition);
         };
         let entry = self.entry_mut(slot);
         if entry.phase == Phase::Committing {
-            return self.stale_input();
+            return self.stale_input(partition);
         }
         entry.end_seen = true;
         Reply::Done
     }
 
     /// The slot of `partition` if `assignment` is the one that it is owned under.
-    pub(crate) fn current(
-        &self,
-        partition: crate::Partition,
-        assignment: crate::Assignment,
-    ) -> Option<u32> {
+    pub(crate) fn current(&self, partition: Partition, assignment: Assignment) -> Option<u32> {
         let slot = self.find(partition)?;
         let entry = self.entry(slot);
         (entry.phase != Phase::Unowned && entry.assignment == assignment.value()).then_some(slot)
     }
 
     /// Counts an input about something that is over.
-    pub(crate) const fn stale_input(&mut self) -> Reply {
+    pub(crate) fn stale_input(&mut self, partition: Partition) -> Reply {
         self.state.counters.stale_inputs = self.state.counters.stale_inputs.saturating_add(1);
+        if let Some(slot) = self.find(partition) {
+            let counters = &mut self.entry_mut(slot).counters;
+            counters.stale = counters.stale.saturating_add(1);
+        }
         Reply::Stale
     }
 }

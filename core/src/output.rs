@@ -12,7 +12,8 @@ use crate::{Assignment, Offset, Partition, Ticket, Token};
     reason = "a driver must obey every output; a new one is breaking"
 )]
 pub enum Output {
-    /// The lease ran out: everything is lost. Close the client, make a new one.
+    /// The lease ran out: what was owned then is lost. Close the client and make a new one, even
+    /// when an assign came since: the client still lists partitions that are lost here.
     Rejoin {
         /// Units to wait before joining; 0 unless in a storm.
         back_off: u64,

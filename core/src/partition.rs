@@ -96,6 +96,8 @@ pub struct PartitionEntry {
     /// Offer (again) at this tick, whatever the interval says.
     pub(crate) again_at: Option<Tick>,
     pub(crate) confirmed: u64,
+    /// The group is known to hold an offset.
+    pub(crate) group_holds: bool,
     pub(crate) floor: u64,
     pub(crate) rejected: u8,
 
@@ -103,7 +105,8 @@ pub struct PartitionEntry {
     pub(crate) sealed_mark: u64,
 
     // Remembered from assignment to assignment.
-    pub(crate) ever_offered: u64,
+    /// The highest offset that the group may hold, for all that this process offered or saw.
+    pub(crate) group_highest: u64,
     pub(crate) ever_confirmed: u64,
     pub(crate) fruitless: u16,
     pub(crate) counters: PartitionCounters,
@@ -143,11 +146,12 @@ impl PartitionEntry {
         open_due: Tick::ZERO,
         again_at: None,
         confirmed: NO_OFFSET,
+        group_holds: false,
         floor: 0,
         rejected: 0,
         deadline: Tick::MAX,
         sealed_mark: NO_OFFSET,
-        ever_offered: NO_OFFSET,
+        group_highest: NO_OFFSET,
         ever_confirmed: NO_OFFSET,
         fruitless: 0,
         counters: PartitionCounters::ZERO,
@@ -164,7 +168,7 @@ impl PartitionEntry {
             assignment,
             group,
             last_offer_tick: now,
-            ever_offered: self.ever_offered,
+            group_highest: self.group_highest,
             ever_confirmed: self.ever_confirmed,
             fruitless: self.fruitless,
             counters: self.counters,

@@ -51,8 +51,18 @@ impl StormState {
         self.level
     }
 
+    /// The generation of the last assign that said one, or 0.
+    pub(crate) const fn last_generation(&self) -> u32 {
+        self.last_generation
+    }
+
     pub(crate) const fn partition_recovered(&mut self) {
         self.stuck = self.stuck.saturating_sub(1);
+    }
+
+    /// Whether more rebalances are left in the window than a calm group has.
+    pub(crate) const fn is_fast(&self, config: &Config) -> bool {
+        self.count > config.storm_calm
     }
 
     fn push(&mut self, now: Tick) {
@@ -127,6 +137,9 @@ impl Logic<'_> {
 
     fn count_rebalance(&mut self) {
         self.state.storm.push(self.state.now);
+        if self.state.config.hold_in_storm {
+            self.state.attend();
+        }
         self.state.counters.rebalances = self.state.counters.rebalances.saturating_add(1);
         self.state.wake_at(self.state.now.after(self.state.config.storm_window));
     }

@@ -88,6 +88,9 @@ impl Logic<'_> {
         }
         self.state.storm.expire(now, &self.state.config);
         self.state_storm();
+        if self.state.config.hold_in_storm {
+            self.state.attend();
+        }
     }
 
     fn expire_lease(&mut self) {

@@ -17,8 +17,16 @@ pub enum Verdict {
     Skip(Skip),
     /// Not now: offer it again. Nothing above it in its partition is admitted until then.
     Hold(Hold),
-    /// Not here: drop it. What was refused is re-read from the resume position by whoever owns it.
+    /// Not here: drop it, and do not count on it: what was refused is read again by whoever owns the
+    /// partition, from the resume position on.
     Refuse(Refuse),
+}
+
+/// Refused as not owned: what a place says that no record was answered into yet.
+impl Default for Verdict {
+    fn default() -> Self {
+        Self::Refuse(Refuse::Fenced(Fenced::NotOwned))
+    }
 }
 
 /// Why a record is skipped.
@@ -68,7 +76,7 @@ pub enum Refuse {
     /// The offset does not move forward.
     OffsetRegression {
         /// The highest offset admitted in this assignment (with nothing admitted: the resume
-        /// position - 1).
+        /// position - 1), or the owed one below which this record would have to be held as well.
         last: Offset,
         /// Whether it is a harmless redelivery or a rewind.
         seen: Seen,
@@ -122,6 +130,7 @@ pub enum Seen {
 pub enum Answered {
     /// It counts.
     Done,
-    /// The ticket is dead, was answered before, or takes no such answer. Nothing changed; final.
+    /// The ticket is dead, was answered before, or is of the kind that takes no such answer. Nothing
+    /// changed. Final, but for an answer of the wrong kind: that ticket still awaits its own.
     Stale,
 }

@@ -210,7 +210,10 @@ impl Model {
     }
 
     fn held_by_storm(&self) -> bool {
-        self.config.hold_in_storm && self.storm.level == Storm::Storm
+        // Held by pace alone: holds must not keep a barren partition barren.
+        self.config.hold_in_storm
+            && self.storm.level == Storm::Storm
+            && self.storm.fast(&self.config)
     }
 
     /// Queues a report; an older one of the same kind and partition is dropped.

@@ -386,7 +386,7 @@ fn number_and_seed(config: &mut Config) -> Result<(), GatewayError> {
         config.jitter_seed = random()?;
     }
     if config.hash_key == default.hash_key {
-        config.hash_key = [random()?, random()?];
+        config.hash_key = rebalance_guard::HashKey([random()?, random()?]);
     }
     Ok(())
 }

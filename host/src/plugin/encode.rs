@@ -79,7 +79,7 @@ pub(super) fn config(w: &mut Writer<'_>, config: &Config, buffer: u32) -> Result
         KeyPolicy::Optional => 1,
     };
     w.bytes(&[config.jitter, policy, config.hold_in_storm.into(), 0, 0, 0, 0, 0])?;
-    let [hash_0, hash_1] = config.hash_key;
+    let [hash_0, hash_1] = config.hash_key.0;
     for number in [
         config.backoff,
         config.backoff_cap,

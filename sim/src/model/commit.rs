@@ -160,7 +160,10 @@ impl Model {
         let Some(own) = slot.own.as_mut() else {
             return Reply::Stale;
         };
-        if own.mark().is_some_and(|mark| told > mark) {
+        own.group_empty = false;
+        own.group_seen = true;
+        slot.offered_ever = slot.offered_ever.max(Some(told));
+        if own.mark().is_none_or(|mark| told > mark) {
             own.open = None;
             own.floor = own.floor.max(told);
             if own.phase == Phase::Committing {

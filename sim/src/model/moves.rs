@@ -25,7 +25,8 @@ impl Model {
         }
         self.check_assign(entries, &order)?;
         let owned_before = !self.owned().is_empty();
-        let number = generation.filter(|g| *g >= 1).map_or(0, |g| g as u64);
+        let known = generation.filter(|g| *g >= 1).map(|g| g as u64);
+        let number = known.unwrap_or_else(|| self.storm.last_generation());
         let group = (u64::from(self.config.epoch) << 32) + number;
         self.lease_expired = false;
         for partition in &order {
@@ -108,7 +109,17 @@ impl Model {
         let mut own = Own::new(assignment, group, self.now);
         own.set_resume(resume);
         self.slots.entry(partition).or_default().own = Some(own);
+        self.note_group_offset(partition);
         self.report_step_back(partition);
+    }
+
+    /// A start at a committed offset tells what the group holds.
+    fn note_group_offset(&mut self, partition: Partition) {
+        let Some(slot) = self.slots.get_mut(&partition) else {
+            return;
+        };
+        let own = slot.own.as_ref().filter(|own| own.kind == Some(Kind::Committed));
+        slot.offered_ever = slot.offered_ever.max(own.and_then(|own| own.resume));
     }
 
     /// The group's offset went back since this process committed.
@@ -147,6 +158,7 @@ impl Model {
         {
             own.owed = None;
         }
+        self.note_group_offset(partition);
         self.report_step_back(partition);
         Ok(Reply::Done)
     }

@@ -50,6 +50,8 @@ pub(super) struct Own {
     pub(super) resume: Option<u64>,
     /// It began with an empty group and nothing was stored yet.
     pub(super) group_empty: bool,
+    /// The group was seen to hold an offset.
+    pub(super) group_seen: bool,
     /// Every offset admitted in this assignment.
     pub(super) places: BTreeMap<u64, Place>,
     /// A record or the end of the partition was seen.
@@ -84,6 +86,7 @@ impl Own {
             kind: None,
             resume: None,
             group_empty: false,
+            group_seen: false,
             places: BTreeMap::new(),
             seen: false,
             owed: None,
@@ -110,7 +113,7 @@ impl Own {
         };
         self.kind = Some(kind);
         self.resume = offset.map(Offset::value);
-        self.group_empty = kind == Kind::Empty;
+        self.group_empty = kind == Kind::Empty && !self.group_seen;
         if kind == Kind::Committed {
             self.confirmed = self.resume;
             self.last_offered = self.resume;

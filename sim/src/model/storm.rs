@@ -39,6 +39,16 @@ impl Meter {
         self.events.front().map(|at| later(*at, config.storm_window))
     }
 
+    /// Whether the pace alone is that of a storm that has not ended.
+    pub(super) fn fast(&self, config: &Config) -> bool {
+        self.events.len() > usize::from(config.storm_calm)
+    }
+
+    /// The last generation known, or 0.
+    pub(super) fn last_generation(&self) -> u64 {
+        self.generation.and_then(|generation| u64::try_from(generation).ok()).unwrap_or(0)
+    }
+
     fn prune(&mut self, now: u64, config: &Config) {
         while self.next_drop(config).is_some_and(|drop| drop <= now) {
             self.events.pop_front();

@@ -1,6 +1,6 @@
 //! Small settings, so that every limit is met within a few steps.
 
-use rebalance_guard::{Config, KeyPolicy, Partition};
+use rebalance_guard::{Config, HashKey, KeyPolicy, Partition};
 
 /// The settings that belong to `seed`.
 pub fn config(seed: u64) -> Config {
@@ -31,7 +31,7 @@ pub fn config(seed: u64) -> Config {
         epoch: rng.u32(0..3),
         first_assignment: first_assignment(&mut rng),
         jitter_seed: rng.u64(..),
-        hash_key: [rng.u64(..), rng.u64(..)],
+        hash_key: HashKey([rng.u64(..), rng.u64(..)]),
     };
     if rng.u8(0..12) == 0 { extreme(config, &mut rng) } else { config }
 }
@@ -39,7 +39,7 @@ pub fn config(seed: u64) -> Config {
 /// One setting at an end of its range: sums must saturate and nothing may hang.
 fn extreme(mut config: Config, rng: &mut fastrand::Rng) -> Config {
     match rng.u8(0..10) {
-        0 => config.commit_timeout = 0,
+        0 => config.commit_timeout = 1,
         1 => config.commit_timeout = u64::MAX,
         2 => config.commit_backoff = u64::MAX,
         3 => config.commit_interval = u64::MAX,

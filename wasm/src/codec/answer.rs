@@ -313,8 +313,20 @@ pub fn counters(c: &Counters) -> [u8; COUNTERS_BYTES] {
 
 /// A partition's counters, in the order of ABI.md.
 pub fn partition_counters(c: &PartitionCounters) -> [u8; PARTITION_COUNTERS_BYTES] {
-    let numbers: [u64; PARTITION_COUNTERS] =
-        [c.admitted, c.skipped, c.held, c.refused, c.finished, c.stale, c.assignments];
+    let numbers: [u64; PARTITION_COUNTERS] = [
+        c.admitted,
+        c.skipped,
+        c.held,
+        c.refused,
+        c.finished,
+        c.stale,
+        c.assignments,
+        c.drained,
+        c.drain_deadlines,
+        c.lost,
+        c.replaced,
+        c.rewound,
+    ];
     let mut to = [0; PARTITION_COUNTERS_BYTES];
     put_all(&mut to, 0, &numbers);
     to

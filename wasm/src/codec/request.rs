@@ -1,8 +1,8 @@
 //! What a host says: settings, inputs, records, tickets.
 
 use rebalance_guard::{
-    Assignment, CommitAnswer, Config, Input, KeyPolicy, Offset, Outcome, Partition, Record, Resume,
-    Scope, Tick, Ticket,
+    Assignment, CommitAnswer, Config, HashKey, Input, KeyPolicy, Offset, Outcome, Partition,
+    Record, Resume, Scope, Tick, Ticket,
 };
 
 use super::{Code, Reader};
@@ -80,7 +80,7 @@ pub fn setup(bytes: &[u8]) -> Result<Setup, Code> {
     config.storm_window = r.u64()?;
     config.first_assignment = r.u64()?;
     config.jitter_seed = r.u64()?;
-    config.hash_key = [r.u64()?, r.u64()?];
+    config.hash_key = HashKey([r.u64()?, r.u64()?]);
     r.end()?;
     Ok(Setup { buffer_bytes, config })
 }

@@ -1,0 +1,97 @@
+//! What reasons, phases and places are called in logs.
+
+use core::fmt;
+
+use crate::{
+    Ended, Fenced, Hold, Partition, Phase, Reason, Refuse, Seen, Skip, Storm, Ticket, TicketKind,
+};
+
+/// Displays each variant by one word or phrase.
+macro_rules! words {
+    ($type:ty { $($variant:ident => $word:literal),+ $(,)? }) => {
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(match self {
+                    $(Self::$variant => $word,)+
+                })
+            }
+        }
+    };
+}
+
+words!(Ended {
+    Drained => "drained",
+    Deadline => "deadline",
+    Lost => "lost",
+    Replaced => "replaced",
+    Rewound => "rewound",
+});
+words!(Fenced {
+    NotOwned => "not owned",
+    Draining => "draining",
+    Sealed => "sealed",
+    LeaseExpired => "lease expired",
+    Dead => "client dead",
+});
+words!(Phase {
+    Unowned => "unowned",
+    Active => "active",
+    Draining => "draining",
+    Committing => "committing",
+});
+words!(Reason {
+    AttemptsSpent => "attempts spent",
+    Permanent => "permanent",
+    NoUsableKey => "no usable key",
+});
+words!(Seen {
+    Finished => "finished here",
+    InFlight => "in flight here",
+    Never => "never admitted here",
+    BelowResume => "below the resume position",
+});
+words!(Skip {
+    DuplicateFinished => "duplicate of a finished key",
+    DuplicateInFlight => "duplicate of a key in flight",
+});
+words!(Storm { Calm => "calm", Rising => "rising", Storm => "storm" });
+words!(TicketKind { Run => "run", DeadLetter => "dead letter" });
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Owed(offset) => write!(f, "offset {offset} is owed"),
+            Self::ResumeUnknown => f.write_str("resume position unknown"),
+            Self::KeyBusy => f.write_str("key busy"),
+            Self::Window => f.write_str("window full"),
+            Self::Budget => f.write_str("budget full"),
+            Self::Storm => f.write_str("storm"),
+        }
+    }
+}
+
+impl fmt::Display for Refuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fenced(why) => write!(f, "fenced: {why}"),
+            Self::OffsetRegression { last, seen } => {
+                write!(f, "offset does not move forward: last {last}, {seen}")
+            }
+            Self::OffsetLimit => f.write_str("the largest offset has no next one"),
+        }
+    }
+}
+
+/// As `topic/partition`, the topic by the host's number.
+impl fmt::Display for Partition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.topic, self.index)
+    }
+}
+
+/// As `assignment:sequence`, enough to find it in a log.
+impl fmt::Display for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.assignment, self.sequence)
+    }
+}
