@@ -111,7 +111,7 @@ fn a_full_disk_under_the_file_sink_loses_nothing_and_commits_nothing_unwritten()
 fn a_topic_of_more_partitions_than_the_default_is_owned_whole() {
     let kafka = Kafka::empty(70);
     let mut gateway = kafka.run("wide", &[]);
-    let owned = |it: &cli_support::Running| it.stderr().contains("partitions=70");
+    let owned = |it: &cli_support::Running| it.stderr().contains("kind=Assign partitions=70");
     gateway.until("all of them", owned);
     gateway.signal("-TERM");
     assert_eq!(gateway.code(), 0, "{}", gateway.stderr());

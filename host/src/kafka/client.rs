@@ -158,7 +158,9 @@ pub(crate) fn fit(guard: &mut Config, partitions: u32) -> Result<(), GatewayErro
     if guard.partitions == default {
         let roomy = partitions.saturating_mul(2).checked_next_power_of_two().unwrap_or(u32::MAX);
         guard.partitions = roomy.min(ROOMY).max(partitions).max(default);
-        tracing::debug!(partitions, places = guard.partitions, "the guard's table");
+        if guard.partitions > default {
+            tracing::info!(partitions, places = guard.partitions, "the guard's table was raised");
+        }
     }
     if guard.partitions < partitions {
         return Err(GatewayError::Setting(format!(
