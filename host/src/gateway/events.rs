@@ -49,6 +49,18 @@ pub enum Event {
         /// Records admitted and not finished.
         left: u32,
     },
+    /// The group's offset lies outside the log: before it (retention removed what was not read) or
+    /// beyond it (the log was cut, the topic made anew).
+    OutOfRange {
+        /// Topic.
+        topic: Arc<str>,
+        /// Partition number.
+        partition: i32,
+        /// What the group holds.
+        committed: i64,
+        /// Where reading begins instead: the log's first record.
+        start: i64,
+    },
     /// The coordinator stored a commit.
     Committed {
         /// Topic.

@@ -109,24 +109,22 @@ impl Gateway<'_> {
             return Ok(Vec::new());
         }
         let until = clock::now() + LOOKUP.min(self.drain);
-        self.awaited = Some((self.session.ask(partitions.to_vec()), None));
+        self.awaited = Some((self.session.ask(partitions.to_vec(), self.check_ranges), None));
         let found = loop {
             self.serve()?;
-            if let Some((_, Some(found))) = &self.awaited {
-                break Some(found);
-            }
-            if clock::now() >= until {
-                break None;
+            let answered = matches!(self.awaited, Some((_, Some(_))));
+            if answered || clock::now() >= until {
+                break self.awaited.take().and_then(|(_, found)| found);
             }
             self.wait(false, Some(until))?;
         };
-        let starts = partitions.iter().map(|name| {
-            let held = found.and_then(|found| found.held.get(name));
-            held.and_then(|held| resume_of(*held))
-        });
-        let starts = starts.collect();
-        self.awaited = None;
-        Ok(starts)
+        let Some(found) = found else { return Ok(vec![None; partitions.len()]) };
+        for name in partitions {
+            let partition = self.topics.partition(&name.0, name.1);
+            self.compare_log(name, partition, &found);
+        }
+        let held = partitions.iter().map(|name| found.held.get(name).copied());
+        Ok(held.map(|held| held.and_then(resume_of)).collect())
     }
 
     /// A revoke of what is gone already: nothing is flushed, nothing committed.

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rebalance_guard::{Config, Input, Scope};
 
+use super::outage::Outage;
 use super::state::{Flow, Gateway, Interrupt};
 use super::stop::Stop;
 use super::{Event, GatewayError, Observer, Settings, StopSignal, Summary};
@@ -30,7 +31,7 @@ const HEALTHY: Duration = Duration::from_secs(60);
 const STOOD_STILL: Duration = Duration::from_secs(2);
 /// How long no commit is sent then.
 const QUIET: Duration = Duration::from_secs(1);
-const BACK_OFF: Duration = Duration::from_millis(500);
+pub(super) const BACK_OFF: Duration = Duration::from_millis(500);
 const BACK_OFF_MAX: Duration = Duration::from_secs(10);
 /// How long the dead-letter topic is asked for at the start.
 const CHECK: Duration = Duration::from_secs(10);
@@ -77,6 +78,10 @@ impl<'a> Gateway<'a> {
         let partitions = client::reach(&settings)?;
         client::fit(&mut settings.guard, partitions)?;
         number_and_seed(&mut settings.guard)?;
+        if settings.dead_letter_topic.is_none() {
+            // Nowhere to give a record up to: tried again, with the longest back-off, for ever.
+            settings.guard.attempts_max = u16::MAX;
+        }
         let letters = start_letters(&settings)?;
         let engine = settings.engine.make(&settings.guard).map_err(GatewayError::Engine)?;
         let pool = start_pool(&settings)?;
@@ -102,7 +107,8 @@ impl<'a> Gateway<'a> {
             commit_number: 0,
             parked: HashMap::new(),
             deferred: BinaryHeap::new(),
-            deferred_tickets: HashMap::new(),
+            put_off: HashMap::new(),
+            outage: Outage::default(),
             asking: Vec::new(),
             awaited: None,
             bytes: 0,
@@ -115,6 +121,8 @@ impl<'a> Gateway<'a> {
             turned: clock::now(),
             quiet_until: clock::now(),
             assignment_max: 0,
+            logs: HashMap::new(),
+            check_ranges: false,
             settings,
         };
         gateway.subscribed();
@@ -277,7 +285,7 @@ impl<'a> Gateway<'a> {
         self.sent.clear();
         self.parked.clear();
         self.deferred.clear();
-        self.deferred_tickets.clear();
+        self.put_off.clear();
         self.asking.clear();
         self.awaited = None;
         self.bytes = 0;

@@ -1,5 +1,6 @@
 //! What the guard asks for, done.
 
+use std::cmp::Reverse;
 use std::time::Duration;
 
 use rebalance_guard::{
@@ -49,10 +50,12 @@ impl Gateway<'_> {
                 tracing::info!(%topic, partition, %from, %to,
                     "the first record lies above the resume position");
             }
-            Output::StepBack { partition, from, to } => {
-                let (topic, partition) = self.name(partition);
+            Output::StepBack { partition: at, from, to } => {
+                let (topic, partition) = self.name(at);
                 tracing::warn!(%topic, partition, %from, %to,
                     "the group's offset lies below what this process committed");
+                // An administrator's reset, or the first offsets of a topic made anew.
+                self.log_made_anew(at);
             }
             Output::StormBegan { back_off } => {
                 tracing::warn!(
@@ -111,12 +114,19 @@ impl Gateway<'_> {
     pub(super) fn end_holding(&mut self, partition: Partition) {
         let Some(holding) = self.holdings.remove(&partition) else { return };
         holding.fence.close();
+        let log = self.logs.entry(partition).or_default();
+        log.reached = log.reached.max(holding.reached);
         self.bytes = self.bytes.saturating_sub(holding.bytes());
         let forgotten = self.pool.forget(holding.assignment).len();
         self.unsubmitted
             .retain(|job| job.ticket.map(|t| t.assignment()) != Some(holding.assignment));
         self.summary.fenced_by_guard += forgotten as u64;
         self.parked.retain(|(assignment, _), _| *assignment != holding.assignment);
+        self.put_off.retain(|_, what| {
+            what.ticket().is_none_or(|ticket| ticket.assignment() != holding.assignment)
+        });
+        let put_off = &self.put_off;
+        self.deferred.retain(|Reverse(next)| put_off.contains_key(&next.sequence));
         self.asking.retain(|asking| asking.assignment != holding.assignment);
     }
 
@@ -130,6 +140,7 @@ impl Gateway<'_> {
         self.assignment_max = self.assignment_max.max(progress.assignment.value());
         let mut holding = Holding::new(progress.assignment, progress.token);
         holding.paused = paused;
+        holding.incarnation = self.logs.get(&partition).map_or(0, |log| log.incarnation);
         self.holdings.insert(partition, holding);
         Ok(Some(progress.token))
     }

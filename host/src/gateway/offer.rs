@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use rebalance_guard::{Input, Offset, Partition, Reason, Record, Refuse, Seen, Ticket, Verdict};
+use rebalance_guard::{Hold, Offset, Partition, Reason, Record, Refuse, Seen, Ticket, Verdict};
 
 use super::state::{Duty, Flow, Gateway, Holding, Offered};
 use crate::clock;
@@ -27,8 +27,13 @@ impl Gateway<'_> {
             Ok(key) => (Some(Arc::from(key)), None),
             Err(none) => (None, Some(none.why)),
         };
-        let offered = Offered { record: Arc::new(record), key, error, delivered: Some(at) };
-        if self.holdings.get(&partition).is_some_and(Holding::is_waiting) {
+        let offered = Offered { record: Arc::new(record), key, error, delivered: Some(at), unanswered: None };
+        let holding = self.holdings.get_mut(&partition);
+        let waiting = holding.is_some_and(|holding| {
+            holding.reached = holding.reached.max(offered.record.offset.saturating_add(1));
+            holding.is_waiting()
+        });
+        if waiting {
             return self.wait_behind(partition, offered);
         }
         self.offer(offered)?;
@@ -49,9 +54,7 @@ impl Gateway<'_> {
         let dropped: usize = holding.backlog.drain(1..).map(|kept| kept.bytes()).sum();
         self.bytes = self.bytes.saturating_sub(dropped);
         let next = holding.backlog.front().map(|front| front.record.offset.saturating_add(1));
-        let (topic, index) = self.name(partition);
-        let sought = self.session.seek(&topic, index, next.unwrap_or_default());
-        sought.map_err(|error| self.rejoin(format!("cannot seek back in {topic}/{index}: {error}")))
+        self.seek(partition, next.unwrap_or_default())
     }
 
     /// Offers the first of the partition's waiting records, and sees to it that the next follows,
@@ -73,7 +76,7 @@ impl Gateway<'_> {
     /// pulled yet.
     pub(super) fn offer(&mut self, offered: Offered) -> Flow<bool> {
         let verdict = self.admit(&offered)?;
-        self.follow(offered, verdict, true)
+        self.follow(offered, verdict)
     }
 
     fn admit(&mut self, offered: &Offered) -> Flow<Verdict> {
@@ -82,11 +85,12 @@ impl Gateway<'_> {
             return Ok(Verdict::Refuse(Refuse::OffsetLimit));
         };
         let key = offered.key.as_ref().map(|key| key.as_bytes());
-        let record = Record::new(record.partition, offset, key);
+        let mut record = Record::new(record.partition, offset, key);
+        record.namespace = self.namespace(record.partition);
         Ok(self.engine.admit(self.clock.now(), &record)?)
     }
 
-    fn follow(&mut self, offered: Offered, verdict: Verdict, may_rewind: bool) -> Flow<bool> {
+    fn follow(&mut self, offered: Offered, verdict: Verdict) -> Flow<bool> {
         let record = Arc::clone(&offered.record);
         let partition = record.partition;
         match verdict {
@@ -109,26 +113,27 @@ impl Gateway<'_> {
             Verdict::Hold(hold) => {
                 tracing::debug!(topic = %record.topic, partition = partition.index,
                     offset = record.offset, ?hold, "held");
+                // What is offered is the first of what is here: an earlier one is gone.
+                let gone = matches!(hold, Hold::Owed(owed) if owed.as_i64() < record.offset);
+                if gone && self.settle_debt(partition)? {
+                    return Ok(true);
+                }
                 self.keep_held(partition, offered);
                 return Ok(false);
             }
-            Verdict::Refuse(refuse) => return self.refused(offered, refuse, may_rewind),
+            Verdict::Refuse(refuse) => Self::refused(&offered, refuse),
         }
         Ok(true)
     }
 
-    fn refused(&mut self, offered: Offered, refuse: Refuse, may_rewind: bool) -> Flow<bool> {
-        let record = Arc::clone(&offered.record);
+    fn refused(offered: &Offered, refuse: Refuse) {
+        let record = &*offered.record;
         match refuse {
-            // The client went back by itself: the log was cut, or the topic made anew. What it
-            // delivers now was never finished under these offsets.
-            Refuse::OffsetRegression { seen: Seen::Never | Seen::BelowResume, last }
-                if may_rewind && self.rewound_to(&record)? =>
-            {
+            // B05: the client never goes back by itself, and every seek of ours begins a new
+            // assignment or stays above what was admitted.
+            Refuse::OffsetRegression { seen: seen @ (Seen::Never | Seen::BelowResume), last } => {
                 tracing::warn!(topic = %record.topic, partition = record.partition.index,
-                    offset = record.offset, %last, "the client went back: following it");
-                let verdict = self.admit(&offered)?;
-                return self.follow(offered, verdict, false);
+                    offset = record.offset, %last, ?seen, "a stray record: refused");
             }
             Refuse::OffsetLimit => {
                 tracing::error!(topic = %record.topic, partition = record.partition.index,
@@ -139,24 +144,6 @@ impl Gateway<'_> {
                     offset = record.offset, ?refuse, "refused");
             }
         }
-        Ok(true)
-    }
-
-    /// Tells the guard that the client reads on from `record`; whether it agrees.
-    fn rewound_to(&mut self, record: &OwnedRecord) -> Flow<bool> {
-        let partition = record.partition;
-        let Ok(offset) = Offset::try_from(record.offset) else { return Ok(false) };
-        let rewind = Input::Rewind { partition, offset };
-        if let Err(error) = self.engine.handle(self.now(), rewind)? {
-            tracing::warn!(%error, "the guard does not follow the client back");
-            return Ok(false);
-        }
-        // The holding of the old assignment ends here; its report finds another number.
-        let paused = self.holdings.get(&partition).is_some_and(|holding| holding.paused);
-        self.end_holding(partition);
-        self.begin_holding(partition, paused)?;
-        self.sync_pause(partition);
-        Ok(true)
     }
 
     fn keep_flight(&mut self, partition: Partition, offered: Offered) {
@@ -194,7 +181,7 @@ impl Gateway<'_> {
         self.submit(job);
     }
 
-    fn submit(&mut self, job: Job) {
+    pub(super) fn submit(&mut self, job: Job) {
         if !self.unsubmitted.is_empty() {
             return self.unsubmitted.push_back(job);
         }

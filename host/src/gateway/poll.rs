@@ -3,7 +3,6 @@
 use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
 use rebalance_guard::Input;
 
-use super::GatewayError;
 use super::state::{Flow, Gateway, Interrupt};
 use crate::clock;
 use crate::kafka::session::Polled;
@@ -38,7 +37,7 @@ impl Gateway<'_> {
                     self.obey_outputs()?;
                 }
                 Polled::Fatal(code, words) => return Err(Interrupt::Fatal(code, words)),
-                Polled::Trouble(error) => Self::trouble(&error)?,
+                Polled::Trouble(error) => self.trouble(&error)?,
             }
         }
         Ok(true)
@@ -59,14 +58,12 @@ impl Gateway<'_> {
         Ok(())
     }
 
-    fn trouble(error: &KafkaError) -> Flow {
+    fn trouble(&mut self, error: &KafkaError) -> Flow {
         match error.rdkafka_error_code() {
             Some(code @ (Code::GroupAuthorizationFailed | Code::InconsistentGroupProtocol)) => {
                 Err(Interrupt::Fatal(code, error.to_string()))
             }
-            Some(Code::AutoOffsetReset) => Err(Interrupt::Failed(GatewayError::Setting(format!(
-                "no offset to read from: {error}; choose `start_at`"
-            )))),
+            Some(Code::AutoOffsetReset | Code::OffsetOutOfRange) => Err(self.out_of_range()),
             _ => {
                 tracing::warn!(%error, "the client reports");
                 Ok(())

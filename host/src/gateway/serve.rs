@@ -7,7 +7,8 @@ use crossbeam_channel::{Select, never};
 use rdkafka::error::RDKafkaErrorCode;
 use rebalance_guard::{CommitAnswer, Input, Offset, Outcome, Partition, Resume, Scope, Ticket};
 
-use super::state::{Asking, Deferred, Flow, Gateway, Interrupt, Sent};
+use super::outage::PutOff;
+use super::state::{Asking, Flow, Gateway, Interrupt, Sent};
 use super::{Event, stop::Stop};
 use crate::clock;
 use crate::ffi::CommitReply;
@@ -58,20 +59,27 @@ impl Gateway<'_> {
         let (partition, offset) = (job.record.partition, job.record.offset);
         match result {
             JobResult::Completed => {
+                self.sink_answers();
                 self.engine.answer(self.now(), ticket, Outcome::Completed)?;
                 self.drop_flight(partition, ticket.assignment(), offset);
             }
             JobResult::Failed { permanent, why, after } => {
+                self.sink_answers();
+                let permanent = permanent && self.may_give_up(partition, offset, &why);
                 let open = self.note_failure(ticket, partition, offset, &why);
                 let after = after.filter(|after| open && !permanent && !after.is_zero());
                 self.failed(ticket, partition, permanent, after)?;
             }
+            JobResult::Unreachable { sent, why } => self.unreached(job, sent, &why)?,
             JobResult::Abandoned => {
                 self.summary.fenced_by_guard += 1;
                 self.engine.answer(self.now(), ticket, Outcome::Abandoned)?;
                 self.drop_flight(partition, ticket.assignment(), offset);
             }
-            JobResult::Fenced { why } => self.fenced_by_sink(ticket, partition, why)?,
+            JobResult::Fenced { why } => {
+                self.sink_answers();
+                self.fenced_by_sink(ticket, partition, why)?;
+            }
         }
         self.obey_outputs()
     }
@@ -93,9 +101,22 @@ impl Gateway<'_> {
         holding.fence.is_open()
     }
 
+    /// Whether a permanent failure may be taken for one: without a dead-letter topic a record given
+    /// up would hold its partition for ever, so it is tried again for ever instead.
+    fn may_give_up(&self, partition: Partition, offset: i64, why: &str) -> bool {
+        if self.letters.is_some() {
+            return true;
+        }
+        let (topic, index) = self.name(partition);
+        tracing::error!(%topic, partition = index, offset, why,
+            "the sink refuses this record for good and there is no dead-letter topic: it is tried \
+             again and holds its partition's commits. Give --dead-letter-topic, or mend the sink");
+        false
+    }
+
     /// Answers a failure, or puts the answer off: the guard's own back-off begins when the time
     /// that the sink asked for is over.
-    fn failed(
+    pub(super) fn failed(
         &mut self,
         ticket: Ticket,
         partition: Partition,
@@ -106,10 +127,7 @@ impl Gateway<'_> {
             self.engine.answer(self.now(), ticket, Outcome::Failed { permanent })?;
             return Ok(());
         };
-        let until = clock::now() + after.min(PUT_OFF_MAX);
-        let sequence = ticket.sequence();
-        self.deferred_tickets.insert(sequence, ticket);
-        self.deferred.push(Reverse(Deferred { until, partition, sequence }));
+        self.put_off(ticket, partition, after.min(PUT_OFF_MAX), PutOff::Failed(ticket));
         Ok(())
     }
 
@@ -175,6 +193,7 @@ impl Gateway<'_> {
         let offset = sent.offset;
         let Some(code) = error else {
             tracing::debug!(%topic, partition, %offset, "committed");
+            self.log_committed(sent.partition);
             self.tell_observer(Event::Committed { topic, partition, offset });
             return self.answer_commit(sent, CommitAnswer::Stored);
         };
@@ -227,6 +246,7 @@ impl Gateway<'_> {
         self.asking = others;
         let mine: Vec<Asking> = mine;
         for mut asking in mine {
+            self.compare_log(&asking.name, asking.partition, found);
             match found.held.get(&asking.name) {
                 Some(held) => self.position_known(&asking, *held)?,
                 None => {
@@ -248,9 +268,7 @@ impl Gateway<'_> {
         holding.resume_unknown = false;
         let dropped: usize = holding.backlog.drain(..).map(|kept| kept.bytes()).sum();
         self.bytes = self.bytes.saturating_sub(dropped);
-        if let Err(error) = self.session.seek(topic, index, start) {
-            return Err(self.rejoin(format!("cannot seek to {start} in {topic}/{index}: {error}")));
-        }
+        self.seek(partition, start)?;
         tracing::info!(%topic, partition = index, start, "where reading resumes is known");
         let told = self.tell(Input::Position { partition, assignment, resume })?;
         if let Err(error) = told {
@@ -267,7 +285,7 @@ impl Gateway<'_> {
         if names.is_empty() {
             return;
         }
-        let number = self.session.ask(names);
+        let number = self.session.ask(names, self.check_ranges);
         for asking in self.asking.iter_mut().filter(|a| due(a)) {
             asking.question = Ok(number);
         }
@@ -277,28 +295,19 @@ impl Gateway<'_> {
         let now = clock::now();
         while self.deferred.peek().is_some_and(|Reverse(next)| next.until <= now) {
             let Some(Reverse(due)) = self.deferred.pop() else { break };
-            self.end_deferral(due.sequence)?;
+            self.end_deferral(due.sequence, true)?;
         }
         Ok(())
     }
 
-    /// Answers the failure that was put off.
-    fn end_deferral(&mut self, sequence: u64) -> Flow {
-        if let Some(ticket) = self.deferred_tickets.remove(&sequence) {
-            self.engine.answer(self.now(), ticket, Outcome::Failed { permanent: false })?;
-            self.obey_outputs()?;
-        }
-        Ok(())
-    }
-
-    /// A drain does not wait for retries that were put off.
+    /// A drain does not wait for retries that were put off, nor for a sink that cannot be reached.
     pub(super) fn end_deferrals_of(&mut self, partitions: &[Partition]) -> Flow {
         let all = std::mem::take(&mut self.deferred).into_iter();
         let (mine, others): (Vec<_>, Vec<_>) =
             all.partition(|Reverse(next)| partitions.contains(&next.partition));
         self.deferred = others.into();
         for Reverse(next) in mine {
-            self.end_deferral(next.sequence)?;
+            self.end_deferral(next.sequence, false)?;
         }
         Ok(())
     }
@@ -357,5 +366,6 @@ pub(super) fn resume_of(held: Held) -> Option<(Resume, i64)> {
     match held {
         Held::Offset(start) => Some((Resume::Committed(Offset::try_from(start).ok()?), start)),
         Held::Nothing(start) => Some((Resume::Empty(Some(Offset::try_from(start).ok()?)), start)),
+        Held::OutOfRange { start, .. } => Some((Resume::At(Offset::try_from(start).ok()?), start)),
     }
 }

@@ -12,6 +12,8 @@ use rebalance_guard::{
 };
 use rebalance_guard_fence::OwnershipFence;
 
+use super::outage::{Outage, PutOff};
+use super::logs::Log;
 use super::{Event, GatewayError, Observer, Settings, StopSignal, Summary};
 use crate::clock::Clock;
 use crate::dead_letter::DeadLetterProducer;
@@ -54,6 +56,8 @@ pub(super) struct Offered {
     pub(super) error: Option<String>,
     /// When the client delivered it; `None` when it was offered before.
     pub(super) delivered: Option<Instant>,
+    /// When the sink last left it unanswered.
+    pub(super) unanswered: Option<Instant>,
 }
 
 /// One assignment of one partition, from the assign to its seal.
@@ -72,6 +76,10 @@ pub(super) struct Holding {
     pub(super) resume_unknown: bool,
     /// What the client was told.
     pub(super) paused: bool,
+    /// The offset after the highest record that the client delivered.
+    pub(super) reached: i64,
+    /// The namespace of its keys, if they name places in the log.
+    pub(super) incarnation: u32,
 }
 
 /// An offset on its way to the coordinator.
@@ -136,7 +144,8 @@ pub(super) struct Gateway<'a> {
     /// Dead-letter tickets on their way, by assignment and sequence.
     pub(super) parked: HashMap<(Assignment, u64), (Partition, i64)>,
     pub(super) deferred: BinaryHeap<Reverse<Deferred>>,
-    pub(super) deferred_tickets: HashMap<u64, Ticket>,
+    pub(super) put_off: HashMap<u64, PutOff>,
+    pub(super) outage: Outage,
     pub(super) asking: Vec<Asking>,
     /// The question that an assign waits for, and its answer.
     pub(super) awaited: Option<(u64, Option<Found>)>,
@@ -159,6 +168,9 @@ pub(super) struct Gateway<'a> {
     pub(super) quiet_until: Instant,
     /// The highest assignment number seen: a new engine begins above it.
     pub(super) assignment_max: u64,
+    pub(super) logs: HashMap<Partition, Log>,
+    /// A position was seen outside its log: resume positions are compared with the logs.
+    pub(super) check_ranges: bool,
 }
 
 impl Gateway<'_> {
@@ -229,6 +241,8 @@ impl Holding {
             pause_asked: false,
             resume_unknown: false,
             paused: false,
+            reached: 0,
+            incarnation: 0,
         }
     }
 

@@ -10,7 +10,7 @@ use rebalance_guard::Config;
 
 use super::context::GuardContext;
 use crate::clock;
-use crate::gateway::{GatewayError, Protocol, Settings, StartAt};
+use crate::gateway::{GatewayError, Protocol, Settings};
 
 /// `max.poll.interval.ms` when nobody sets it.
 const MAX_POLL_INTERVAL_MS: u64 = 300_000;
@@ -42,13 +42,8 @@ pub(crate) fn config(settings: &Settings) -> ClientConfig {
     config.set("enable.auto.offset.store", "false");
     // A typing error in a topic's name must not create it.
     config.set("allow.auto.create.topics", "false");
-    config.set(
-        "auto.offset.reset",
-        match settings.start_at {
-            StartAt::Earliest => "earliest",
-            StartAt::Latest => "latest",
-        },
-    );
+    // Where reading begins is told with each assign: the client never moves by itself.
+    config.set("auto.offset.reset", "error");
     match settings.protocol {
         Protocol::Eager => config.set("partition.assignment.strategy", "range"),
         Protocol::Cooperative => config.set("partition.assignment.strategy", "cooperative-sticky"),

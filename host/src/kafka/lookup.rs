@@ -23,6 +23,9 @@ pub(crate) enum Held {
     Offset(i64),
     /// Nothing; reading begins at this offset.
     Nothing(i64),
+    /// An offset outside the log; reading begins at the first record there is, so that none that
+    /// is kept is skipped.
+    OutOfRange { committed: i64, start: i64 },
 }
 
 /// The answer to one question. Partitions without an entry were not answered.
@@ -30,12 +33,21 @@ pub(crate) enum Held {
 pub(crate) struct Found {
     pub(crate) question: u64,
     pub(crate) held: HashMap<(String, i32), Held>,
+    /// The logs' ends, where they were asked for.
+    pub(crate) ends: HashMap<(String, i32), i64>,
     pub(crate) trouble: Option<String>,
+}
+
+impl Found {
+    fn nothing(question: u64) -> Self {
+        Self { question, held: HashMap::new(), ends: HashMap::new(), trouble: None }
+    }
 }
 
 struct Question {
     number: u64,
     partitions: Vec<(String, i32)>,
+    check: bool,
 }
 
 /// The thread that asks.
@@ -68,11 +80,12 @@ impl Lookup {
         Ok(Self { questions, found, thread, asked: 0 })
     }
 
-    /// Asks for these partitions; the number comes back with the answer.
-    pub(crate) fn ask(&mut self, partitions: Vec<(String, i32)>) -> u64 {
+    /// Asks for these partitions, with `check` for their logs, too; the number comes back with the
+    /// answer.
+    pub(crate) fn ask(&mut self, partitions: Vec<(String, i32)>, check: bool) -> u64 {
         self.asked = self.asked.saturating_add(1);
         // The thread ends only after this value.
-        let _ = self.questions.send(Question { number: self.asked, partitions });
+        let _ = self.questions.send(Question { number: self.asked, partitions, check });
         self.asked
     }
 
@@ -89,7 +102,7 @@ impl Lookup {
 }
 
 fn answer(consumer: &BaseConsumer<GuardContext>, start: StartAt, question: Question) -> Found {
-    let mut found = Found { question: question.number, held: HashMap::new(), trouble: None };
+    let mut found = Found::nothing(question.number);
     let asked = committed(consumer, &question.partitions);
     let list = match asked {
         Ok(list) => list,
@@ -102,8 +115,15 @@ fn answer(consumer: &BaseConsumer<GuardContext>, start: StartAt, question: Quest
         let name = (element.topic().to_owned(), element.partition());
         let held = match (element.error(), element.offset()) {
             (Err(error), _) => Err(error),
-            (Ok(()), Offset::Offset(offset)) => Ok(Held::Offset(offset)),
-            (Ok(()), _) => beginning(consumer, &name, start).map(Held::Nothing),
+            (Ok(()), Offset::Offset(offset)) if !question.check => Ok(Held::Offset(offset)),
+            (Ok(()), offset) => log(consumer, &name).map(|(low, high)| {
+                found.ends.insert(name.clone(), high);
+                match (offset, start) {
+                    (Offset::Offset(committed), _) => within(committed, low, high),
+                    (_, StartAt::Earliest) => Held::Nothing(low),
+                    (_, StartAt::Latest) => Held::Nothing(high),
+                }
+            }),
         };
         match held {
             Ok(held) => drop(found.held.insert(name, held)),
@@ -124,15 +144,18 @@ fn committed(
     consumer.committed_offsets(list, QUESTION)
 }
 
-/// The client would begin here by itself; asked so that guard and client start at one number.
-fn beginning(
+/// The first offset that a log has, and the one after its last.
+fn log(
     consumer: &BaseConsumer<GuardContext>,
     (topic, index): &(String, i32),
-    start: StartAt,
-) -> KafkaResult<i64> {
-    let (low, high) = consumer.fetch_watermarks(topic, *index, QUESTION)?;
-    Ok(match start {
-        StartAt::Earliest => low,
-        StartAt::Latest => high,
-    })
+) -> KafkaResult<(i64, i64)> {
+    consumer.fetch_watermarks(topic, *index, QUESTION)
+}
+
+fn within(committed: i64, low: i64, high: i64) -> Held {
+    if (low..=high).contains(&committed) {
+        Held::Offset(committed)
+    } else {
+        Held::OutOfRange { committed, start: low }
+    }
 }

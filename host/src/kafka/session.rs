@@ -198,7 +198,9 @@ impl Session {
         Ok(elements.iter().map(|e| (e.topic().to_owned(), e.partition())).collect())
     }
 
-    /// Answers an assign: each partition starts at exactly its offset, or where the client finds.
+    /// Answers an assign: each partition starts at exactly its offset, or, while that is not known,
+    /// at its first record, which always exists: only a partition that is being fetched can be
+    /// sought.
     ///
     /// # Errors
     /// The client did not take it: a later callback will undo it.
@@ -209,7 +211,7 @@ impl Session {
         self.unanswered = None;
         let mut list = TopicPartitionList::with_capacity(partitions.len());
         for ((topic, index), offset) in partitions {
-            let offset = offset.map_or(Offset::Invalid, Offset::Offset);
+            let offset = offset.map_or(Offset::Beginning, Offset::Offset);
             list.add_partition_offset(topic, *index, offset)?;
         }
         if self.consumer.context().is_cooperative() {
@@ -261,9 +263,10 @@ impl Session {
         &self.commits
     }
 
-    /// Asks where these partitions resume; the number comes back with the answer.
-    pub(crate) fn ask(&mut self, partitions: Vec<(String, i32)>) -> u64 {
-        self.lookup.ask(partitions)
+    /// Asks where these partitions resume, and with `check` whether that lies inside their logs; the
+    /// number comes back with the answer.
+    pub(crate) fn ask(&mut self, partitions: Vec<(String, i32)>, check: bool) -> u64 {
+        self.lookup.ask(partitions, check)
     }
 
     /// Where the answers arrive.

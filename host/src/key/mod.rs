@@ -74,6 +74,13 @@ impl KeyTemplate {
         parse::template(source)
     }
 
+    /// Whether nothing but the record's place in the log tells one key from another.
+    pub(crate) fn names_a_place(&self) -> bool {
+        !self.pieces.iter().any(|piece| {
+            matches!(piece, Piece::Part(Part::RecordKey | Part::Header(_) | Part::Json(_)))
+        })
+    }
+
     /// The record's key.
     ///
     /// # Errors
