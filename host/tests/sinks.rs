@@ -152,6 +152,14 @@ fn effect(record: &OwnedRecord) -> Effect<'_> {
     Effect { record, idempotency_key: Some("A-1"), token: Some(token), attempt: 2 }
 }
 
+/// Whether it may have been sent, and why it was not answered.
+fn unreachable(answer: SinkAnswer) -> (bool, String) {
+    match answer {
+        SinkAnswer::Unreachable { sent, why } => (sent, why),
+        other => panic!("it was answered: {other:?}"),
+    }
+}
+
 fn retry(answer: SinkAnswer) -> (Option<Duration>, String) {
     match answer {
         SinkAnswer::Retry { after, why } => (after, why),
@@ -302,8 +310,8 @@ fn a_sink_that_says_nothing_is_given_up_in_time() {
     let server = Server::answering(Then::Hang);
     let sink = server.sink_within(Duration::from_millis(300));
     let began = clock::now();
-    let (after, why) = retry(sink.deliver(&effect(&record())));
-    assert_eq!(after, None);
+    let (sent, why) = unreachable(sink.deliver(&effect(&record())));
+    assert!(sent);
     assert_eq!(why, "no answer from the sink in time; it may have acted");
     assert!(began.elapsed() >= Duration::from_millis(300));
     assert!(began.elapsed() < Duration::from_secs(10));
@@ -311,13 +319,14 @@ fn a_sink_that_says_nothing_is_given_up_in_time() {
 }
 
 #[test]
-fn nobody_listening_is_tried_again() {
+fn nobody_listening_is_unreachable_and_nothing_was_sent() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/", listener.local_addr().unwrap());
     drop(listener);
     let (connect, total) = (HttpSettings::CONNECT, HttpSettings::TOTAL);
     let sink = HttpSink::new(&HttpSettings { url, connect, total, connections: 1 }).unwrap();
-    let (_, why) = retry(sink.deliver(&effect(&record())));
+    let (sent, why) = unreachable(sink.deliver(&effect(&record())));
+    assert!(!sent);
     assert!(why.starts_with("no answer from the sink: "), "{why}");
 }
 
@@ -336,7 +345,10 @@ fn answers_that_are_no_http_are_tried_again() {
     ];
     for garbage in garbage {
         let server = Server::answering(Then::SendAndClose(garbage.to_owned()));
-        let (_, why) = retry(server.deliver());
+        let why = match server.deliver() {
+            SinkAnswer::Retry { why, .. } | SinkAnswer::Unreachable { sent: true, why } => why,
+            other => panic!("{garbage:?}: {other:?}"),
+        };
         assert!(!why.is_empty(), "{garbage:?}");
     }
     let endless = format!("HTTP/1.1 200 OK\r\n{}", "X: y\r\n".repeat(100_000));
@@ -429,5 +441,5 @@ fn a_host_name_is_looked_up_and_remembered() {
     }
     let (url, connections) = ("http://no-such-host.invalid/".to_owned(), 1);
     let nowhere = HttpSink::new(&HttpSettings { url, connect, total, connections }).unwrap();
-    retry(nowhere.deliver(&effect(&record())));
+    unreachable(nowhere.deliver(&effect(&record())));
 }

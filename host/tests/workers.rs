@@ -283,6 +283,23 @@ fn a_failed_record_keeps_its_lane_until_its_retry_completed() {
 }
 
 #[test]
+fn a_record_that_the_sink_did_not_answer_keeps_its_lane_and_its_attempts() {
+    let (pool, gate) = pool(2, Order::Partition, 3);
+    submit(&pool, job(0, 0, None));
+    submit(&pool, job(0, 1, None));
+    gate.answer((0, 0), SinkAnswer::Unreachable { sent: true, why: "silence".to_owned() });
+    let done = next(&pool);
+    let silence = JobResult::Unreachable { sent: true, why: "silence".to_owned() };
+    assert_eq!((done.result, done.job.attempt), (silence, 0));
+    gate.expect_open(&[]);
+    assert_eq!(pool.load(), Load { busy: 0, queued: 1, blocked: 1 });
+    submit(&pool, done.job);
+    (0..2).for_each(|offset| gate.done((0, offset)));
+    (0..2).for_each(|offset| expect_completed(&pool, (0, offset)));
+    assert_eq!(gate.begun(), [(0, 0), (0, 0), (0, 1)]);
+}
+
+#[test]
 fn a_settled_record_lets_its_lane_go_on_once() {
     let (pool, gate) = pool(2, Order::Partition, 4);
     submit(&pool, job(0, 0, None));

@@ -12,7 +12,7 @@ use rebalance_guard_tests::kafka::{Ledger, Member, eventually, produce};
 
 use super::Stage;
 
-fn assert_in_order(ledger: &Ledger) {
+pub(crate) fn assert_in_order(ledger: &Ledger) {
     let mut last: HashMap<i32, i64> = HashMap::new();
     for call in ledger.calls() {
         let before = last.insert(call.partition, call.offset).unwrap_or(-1);

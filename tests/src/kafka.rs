@@ -403,7 +403,7 @@ impl RemoteLedger {
 impl Sink for RemoteLedger {
     fn deliver(&self, effect: &Effect<'_>) -> SinkAnswer {
         self.call(effect)
-            .unwrap_or_else(|error| SinkAnswer::Retry { after: None, why: error.to_string() })
+            .unwrap_or_else(|error| SinkAnswer::Unreachable { sent: true, why: error.to_string() })
     }
 }
 

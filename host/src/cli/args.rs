@@ -147,6 +147,10 @@ Examples:
     [client]
     security.protocol = \"SASL_SSL\"
 
+While the sink cannot be reached (refused, or no answer in time), records wait in order and are
+tried again with a growing delay up to backoff_cap; that costs no attempt, only answers do. Without
+a dead-letter topic a record that is refused is tried again for ever.
+
 Ctrl-C or SIGTERM drains, commits, leaves the group and says what was left; a second one stops at
 once.
 

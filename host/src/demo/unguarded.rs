@@ -119,7 +119,12 @@ impl Member {
 
     /// Tries again what may succeed, at most five times; logs and forgets what will not.
     fn settle(&self, done: Done) {
-        if let JobResult::Failed { permanent, why, .. } = done.result {
+        let failure = match done.result {
+            JobResult::Failed { permanent, why, .. } => Some((permanent, why)),
+            JobResult::Unreachable { why, .. } => Some((false, why)),
+            _ => None,
+        };
+        if let Some((permanent, why)) = failure {
             let record = Arc::clone(&done.job.record);
             let again = !permanent && done.job.attempt < 4;
             let attempt = done.job.attempt.saturating_add(1);

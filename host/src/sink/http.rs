@@ -4,12 +4,14 @@
 //! |---|---|
 //! | 2xx | done |
 //! | 412 | fenced: the receiver has seen a higher token, so a newer owner acts |
-//! | 408, 409, 425, 429, 5xx, nonsense, none | tried again; `Retry-After` counts, up to an hour |
+//! | 408, 409, 425, 429, 5xx, nonsense | tried again; `Retry-After` counts, up to an hour |
+//! | none: refused, no connection or answer in time | unreachable: tried again, at no attempt's cost |
 //! | other 4xx, any 3xx | permanent: a `POST` is never redirected |
 
 mod resolve;
 
 use std::fmt;
+use std::io::ErrorKind;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ureq::http::{Response, Uri, header::RETRY_AFTER};
@@ -121,7 +123,7 @@ impl Sink for HttpSink {
     fn deliver(&self, effect: &Effect<'_>) -> SinkAnswer {
         match self.post(effect) {
             Ok(response) => answer(response),
-            Err(error) => SinkAnswer::Retry { after: None, why: words_of(&error) },
+            Err(error) => unanswered(&error),
         }
     }
 }
@@ -232,6 +234,27 @@ fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let one_line = text.chars().map(|char| if char.is_control() { ' ' } else { char });
     one_line.take(WORDS_MAX).collect::<String>().trim().to_owned()
+}
+
+/// Without an answer. What is no fault of the way there may be one of the record.
+fn unanswered(error: &Error) -> SinkAnswer {
+    let why = words_of(error);
+    let sent = match error {
+        Error::Timeout(Timeout::Connect | Timeout::Resolve)
+        | Error::HostNotFound
+        | Error::ConnectionFailed => false,
+        Error::Io(error) => !matches!(
+            error.kind(),
+            ErrorKind::ConnectionRefused
+                | ErrorKind::HostUnreachable
+                | ErrorKind::NetworkUnreachable
+                | ErrorKind::NetworkDown
+                | ErrorKind::AddrNotAvailable
+        ),
+        Error::Timeout(_) => true,
+        _ => return SinkAnswer::Retry { after: None, why },
+    };
+    SinkAnswer::Unreachable { sent, why }
 }
 
 fn words_of(error: &Error) -> String {

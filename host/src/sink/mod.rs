@@ -32,6 +32,15 @@ pub enum SinkAnswer {
         /// What went wrong.
         why: String,
     },
+    /// The sink could not be asked, or did not answer: it may have taken place all the same. Tried
+    /// again for as long as that lasts, at the cost of no attempt.
+    Unreachable {
+        /// Whether the sink may have got it: one that answers others and never this one may not be
+        /// able to take it, and then an attempt is spent after all.
+        sent: bool,
+        /// What went wrong.
+        why: String,
+    },
     /// It did not take place and trying again cannot help.
     Permanent {
         /// What the sink said.

@@ -107,7 +107,8 @@ impl Sink for NdjsonSink {
         };
         match written {
             Ok(()) => SinkAnswer::Done,
-            Err(why) => SinkAnswer::Retry { after: None, why },
+            // A full disk or a closed pipe is no fault of the record.
+            Err(why) => SinkAnswer::Unreachable { sent: false, why },
         }
     }
 

@@ -110,6 +110,13 @@ pub enum JobResult {
         /// before.
         after: Option<Duration>,
     },
+    /// The sink could not be asked, or did not answer. Its lane stays blocked as after a failure.
+    Unreachable {
+        /// Whether the sink may have got it.
+        sent: bool,
+        /// What went wrong.
+        why: String,
+    },
     /// The sink has seen a newer owner. The pool closed the fence: nothing more of the assignment
     /// begins. Its lane stays blocked until [`WorkerPool::forget`].
     Fenced {

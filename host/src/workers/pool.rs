@@ -142,7 +142,9 @@ impl Shared {
             let result = run(&*self.sink, &job);
             let end = match result {
                 JobResult::Completed | JobResult::Abandoned => End::Release,
-                JobResult::Failed { .. } | JobResult::Fenced { .. } => End::Block,
+                JobResult::Failed { .. }
+                | JobResult::Unreachable { .. }
+                | JobResult::Fenced { .. } => End::Block,
             };
             // Before the result is handed on: the poll thread may answer it with a retry at once.
             let mut state = self.lock();
@@ -235,6 +237,7 @@ fn deliver(sink: &dyn Sink, job: &Job) -> JobResult {
         Ok(SinkAnswer::Done) => JobResult::Completed,
         Ok(SinkAnswer::Fenced { why }) => JobResult::Fenced { why },
         Ok(SinkAnswer::Retry { after, why }) => JobResult::Failed { permanent: false, why, after },
+        Ok(SinkAnswer::Unreachable { sent, why }) => JobResult::Unreachable { sent, why },
         Ok(SinkAnswer::Permanent { why }) => {
             JobResult::Failed { permanent: true, why, after: None }
         }

@@ -166,7 +166,7 @@ fn a_full_device_is_tried_again_with_words() {
     let sink = open(path);
     for _ in 0..2 {
         match sink.deliver(&effect(&record())) {
-            SinkAnswer::Retry { after: None, why } => {
+            SinkAnswer::Unreachable { sent: false, why } => {
                 assert!(why.starts_with("no room left for /dev/full"), "{why}");
             }
             other => panic!("{other:?}"),
