@@ -3,10 +3,12 @@
 #![forbid(unsafe_code)]
 
 mod commits;
+mod debts;
 mod engines;
 mod handover;
 mod limits;
 mod loss;
+mod outage;
 mod start;
 
 use std::sync::Arc;
