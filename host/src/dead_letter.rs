@@ -14,7 +14,7 @@ use crossbeam_channel::{Receiver, Sender, unbounded};
 use rdkafka::ClientContext;
 use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
-use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::message::{Header, Message, OwnedHeaders};
 use rdkafka::producer::{BaseRecord, DeliveryResult, Producer, ProducerContext, ThreadedProducer};
 use rebalance_guard::{Reason, Ticket};
 
@@ -74,6 +74,9 @@ pub enum DeadLetterError {
     /// The client refuses its settings.
     #[error("the dead-letter producer cannot start: {0}; check the client settings given by --set")]
     Settings(KafkaError),
+    /// Nothing begins or ends a transaction here.
+    #[error("the client setting transactional.id is not for the dead-letter producer: remove it")]
+    Transactional,
     /// The cluster says nothing about the topic.
     #[error("cannot ask for dead-letter topic `{topic}`: {cause}; is the cluster reachable?")]
     Unreachable {
@@ -113,6 +116,9 @@ impl DeadLetterProducer {
     /// # Errors
     /// [`DeadLetterError::Settings`].
     pub fn start(client: &ClientConfig, topic: &str) -> Result<Self, DeadLetterError> {
+        if client.get("transactional.id").is_some() {
+            return Err(DeadLetterError::Transactional);
+        }
         let client = settings(client);
         // Unbounded, since a delivery report must not wait; tickets in flight bound it.
         let (reports, answers) = unbounded();
@@ -173,7 +179,10 @@ impl DeadLetterProducer {
         let fresh = create(&self.client, &self.reports)?;
         let dead = std::mem::replace(&mut self.producer, fresh);
         // Its end waits for reports, of which each unanswered ticket still gets one.
-        thread::spawn(move || drop(dead));
+        let end = thread::Builder::new().name("dead-letter-end".to_owned());
+        if let Err(error) = end.spawn(move || drop(dead)) {
+            tracing::warn!(%error, "no thread: the dead producer was ended in place");
+        }
         Ok(())
     }
 
@@ -244,7 +253,12 @@ impl ProducerContext for Reports {
     fn delivery(&self, result: &DeliveryResult<'_>, ticket: Box<Ticket>) {
         let answer = match result {
             Ok(_) => Ok(()),
-            Err((error, _)) => {
+            Err((error, message)) => {
+                if error.rdkafka_error_code() == Some(RDKafkaErrorCode::MessageSizeTooLarge) {
+                    tracing::error!(topic = message.topic(), %error,
+                        "a dead letter is larger than its topic takes and is sent again and \
+                         again: raise max.message.bytes of the topic");
+                }
                 tracing::warn!(%error, "a dead letter was not acknowledged");
                 Err(error.to_string())
             }

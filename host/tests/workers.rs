@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rebalance_guard::{Assignment, Partition, Ticket, Token};
 use rebalance_guard_fence::OwnershipFence;
+use rebalance_guard_host::clock;
 use rebalance_guard_host::record::{Effect, OwnedRecord};
 use rebalance_guard_host::sink::{Sink, SinkAnswer};
 use rebalance_guard_host::workers::{
@@ -341,6 +342,25 @@ fn after_the_close_what_has_not_begun_never_begins() {
 }
 
 // B50 (aio-libs/aiokafka#335): a revoke waits for no worker's lock, and no worker for the revoke's.
+#[test]
+fn after_a_stand_still_nothing_begins_before_the_owner_is_heard_of() {
+    let (pool, gate) = pool(1, Order::None, 2);
+    let silence = Duration::from_secs(1);
+    pool.hold_after(silence);
+    let began = clock::now();
+    while began.elapsed() <= silence {
+        gate.expect_open(&[]);
+    }
+    submit(&pool, job(0, 0, None));
+    gate.expect_open(&[]);
+    gate.expect_open(&[]);
+    assert_eq!(pool.load(), Load { busy: 0, queued: 1, blocked: 0 });
+    pool.beat();
+    gate.expect_open(&[(0, 0)]);
+    gate.done((0, 0));
+    expect_completed(&pool, (0, 0));
+}
+
 #[test]
 fn forgetting_an_assignment_does_not_wait_for_its_workers() {
     let (pool, gate) = pool(1, Order::Partition, 8);

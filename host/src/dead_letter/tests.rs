@@ -227,3 +227,11 @@ fn settings_that_contradict_are_told() {
     let error = DeadLetterProducer::start(&client, TOPIC).unwrap_err().to_string();
     assert!(error.contains("the dead-letter producer cannot start"), "{error}");
 }
+
+#[test]
+fn a_transactional_id_is_refused() {
+    let mut client = ClientConfig::new();
+    client.set("bootstrap.servers", "127.0.0.1:1").set("transactional.id", "mine");
+    let error = DeadLetterProducer::start(&client, TOPIC).unwrap_err().to_string();
+    assert!(error.contains("transactional.id"), "{error}");
+}

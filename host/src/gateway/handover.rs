@@ -9,6 +9,7 @@ use super::serve::resume_of;
 use super::state::{Asking, Flow, Gateway, Interrupt};
 use super::{Event, GatewayError, RebalanceKind};
 use crate::clock;
+use crate::kafka::classify::evicted;
 use crate::kafka::context::Callback;
 use crate::workers::{Done, Job, JobResult};
 
@@ -40,6 +41,11 @@ impl Gateway<'_> {
 
     fn assigned(&mut self, callback: Callback) -> Flow {
         let member = callback.membership.as_ref();
+        // An answer from before an eviction: the group does not know this member any more.
+        let stale = member.is_none_or(|member| evicted(member, None));
+        if stale && !callback.partitions.is_empty() {
+            return Err(self.rejoin("partitions were assigned without a membership".to_owned()));
+        }
         let stranger = member.is_some_and(|member| self.session.is_other_member(member));
         if stranger && !self.holdings.is_empty() {
             self.lose_all("the group knows this member by another id".to_owned())?;

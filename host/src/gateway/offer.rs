@@ -163,12 +163,13 @@ impl Gateway<'_> {
 
     /// Gives a record to the workers under `ticket`.
     pub(super) fn run(&mut self, ticket: Ticket, partition: Partition, offset: i64) {
-        let Some(holding) = self.holding_of(partition, ticket.assignment()) else { return };
+        let unknown = Duty::Answer(ticket, rebalance_guard::Outcome::Abandoned);
+        let Some(holding) = self.holding_of(partition, ticket.assignment()) else {
+            return self.duties.push_back(unknown);
+        };
         let Some(flight) = holding.flights.get(&offset) else {
             tracing::error!(?partition, offset, "a ticket for a record that is not here");
-            return self
-                .duties
-                .push_back(Duty::Answer(ticket, rebalance_guard::Outcome::Abandoned));
+            return self.duties.push_back(unknown);
         };
         let job = Job {
             ticket: Some(ticket),
@@ -245,14 +246,17 @@ impl Gateway<'_> {
         let (topic, index) = self.name(partition);
         let Some(holding) = self.holdings.get_mut(&partition) else { return };
         let pause = holding.wants_pause(full);
-        holding.paused = pause;
         let told = if pause {
             self.session.pause(&topic, index)
         } else {
             self.session.resume(&topic, index)
         };
-        if let Err(error) = told {
-            tracing::warn!(%topic, partition = index, pause, %error, "the client did not obey");
+        match told {
+            Ok(()) => holding.paused = pause,
+            // Told again when something of the partition moves.
+            Err(error) => {
+                tracing::warn!(%topic, partition = index, pause, %error, "the client did not obey");
+            }
         }
     }
 

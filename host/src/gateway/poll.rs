@@ -29,6 +29,7 @@ impl Gateway<'_> {
             }
             match polled {
                 Polled::Nothing | Polled::Callback(_) => return Ok(turn > 0),
+                Polled::Unsaid => {}
                 Polled::Record(record) => self.delivered(record, clock::now())?,
                 Polled::End(index) => self.end_of_partition(index)?,
                 Polled::Exceeded => {

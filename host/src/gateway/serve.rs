@@ -261,7 +261,11 @@ impl Gateway<'_> {
     /// B10 (platformatic/kafka#223), B20 (akka/alpakka-kafka#1027): the answer names the
     /// assignment it was asked for, and client and guard go on from the same number.
     fn position_known(&mut self, asking: &Asking, held: Held) -> Flow {
-        let Some((resume, start)) = resume_of(held) else { return Ok(()) };
+        let Some((resume, start)) = resume_of(held) else {
+            let question = Err(clock::now() + ASK_AGAIN);
+            self.asking.push(Asking { question, ..asking.clone() });
+            return Ok(());
+        };
         let (partition, assignment) = (asking.partition, asking.assignment);
         let (topic, index) = (&asking.name.0, asking.name.1);
         let Some(holding) = self.holding_of(partition, assignment) else { return Ok(()) };

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -57,6 +58,8 @@ pub(crate) struct Lookup {
     found: Receiver<Found>,
     thread: JoinHandle<()>,
     asked: u64,
+    /// Nobody waits for answers any more.
+    over: Arc<AtomicBool>,
 }
 
 impl Lookup {
@@ -70,14 +73,16 @@ impl Lookup {
     ) -> std::io::Result<Self> {
         let (questions, asked) = unbounded::<Question>();
         let (answers, found) = unbounded();
+        let over = Arc::new(AtomicBool::new(false));
+        let ends = Arc::clone(&over);
         let thread = thread::Builder::new().name("resume-lookup".to_owned()).spawn(move || {
             for question in asked {
-                if answers.send(answer(&consumer, start_at, question)).is_err() {
+                if answers.send(answer(&consumer, start_at, question, &ends)).is_err() {
                     return;
                 }
             }
         })?;
-        Ok(Self { questions, found, thread, asked: 0 })
+        Ok(Self { questions, found, thread, asked: 0, over })
     }
 
     /// Asks for these partitions, with `check` for their logs, too; the number comes back with the
@@ -96,13 +101,22 @@ impl Lookup {
 
     /// Ends the thread after the question that it is at; the handle says when.
     pub(crate) fn end(self) -> JoinHandle<()> {
+        self.over.store(true, Ordering::Release);
         // The sender is dropped with the rest of `self`.
         self.thread
     }
 }
 
-fn answer(consumer: &BaseConsumer<GuardContext>, start: StartAt, question: Question) -> Found {
+fn answer(
+    consumer: &BaseConsumer<GuardContext>,
+    start: StartAt,
+    question: Question,
+    over: &AtomicBool,
+) -> Found {
     let mut found = Found::nothing(question.number);
+    if over.load(Ordering::Acquire) {
+        return found;
+    }
     let asked = committed(consumer, &question.partitions);
     let list = match asked {
         Ok(list) => list,
@@ -112,6 +126,9 @@ fn answer(consumer: &BaseConsumer<GuardContext>, start: StartAt, question: Quest
         }
     };
     for element in list.elements() {
+        if over.load(Ordering::Acquire) {
+            break;
+        }
         let name = (element.topic().to_owned(), element.partition());
         let held = match (element.error(), element.offset()) {
             (Err(error), _) => Err(error),

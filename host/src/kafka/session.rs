@@ -9,16 +9,21 @@ use crossbeam_channel::{Receiver, bounded};
 use rdkafka::consumer::{BaseConsumer, Consumer};
 use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{BorrowedMessage, Headers, Message};
-use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList, TopicPartitionListElem};
 
 use super::classify::{Standing, evicted};
 use super::client;
 use super::context::{Callback, GuardContext};
 use super::lookup::{Found, Lookup};
 use super::topics::Topics;
+use crate::clock;
 use crate::ffi::{self, CommitQueue, Membership};
 use crate::gateway::{GatewayError, RebalanceKind, Settings};
 use crate::record::OwnedRecord;
+
+/// How long a consumer that is to end waits for its helper before it leaves the group.
+const PATIENCE: Duration = Duration::from_millis(200);
+const STEP: Duration = Duration::from_millis(10);
 
 /// What one poll gave.
 #[derive(Debug)]
@@ -31,6 +36,8 @@ pub(crate) enum Polled {
     Callback(Callback),
     /// The end of this partition number was seen (of the one topic, if there is one only).
     End(i32),
+    /// The end of some partition.
+    Unsaid,
     /// The client was not polled for too long: the group has thrown it out (or is about to).
     Exceeded,
     /// The client is dead.
@@ -72,7 +79,7 @@ impl Session {
             .map_err(|error| GatewayError::Client(error.to_string()))?;
         let (commit_waker, commit_wake) = bounded(1);
         let commits = CommitQueue::new(Arc::clone(&consumer), commit_waker);
-        let only_topic = settings.topics.len() == 1;
+        let only_topic = settings.topics.len() == 1 && !settings.topics[0].starts_with('^');
         let (id_at_assign, exceeded, unanswered) = (None, false, None);
         let session = Self {
             consumer,
@@ -117,7 +124,7 @@ impl Session {
         match error {
             KafkaError::PartitionEOF(index) if self.only_topic => Polled::End(index),
             // The client does not say of which topic.
-            KafkaError::PartitionEOF(_) => Polled::Nothing,
+            KafkaError::PartitionEOF(_) => Polled::Unsaid,
             KafkaError::MessageConsumption(RDKafkaErrorCode::PollExceeded) => {
                 self.exceeded = true;
                 Polled::Exceeded
@@ -239,7 +246,9 @@ impl Session {
     /// # Errors
     /// It is not assigned.
     pub(crate) fn pause(&self, topic: &str, index: i32) -> Result<(), KafkaError> {
-        self.consumer.pause(&list_of(&[(topic.to_owned(), index)]))
+        let list = list_of(&[(topic.to_owned(), index)]);
+        self.consumer.pause(&list)?;
+        list.elements().iter().try_for_each(TopicPartitionListElem::error)
     }
 
     /// Fetches it again, from where the last record was handed out.
@@ -247,7 +256,9 @@ impl Session {
     /// # Errors
     /// It is not assigned.
     pub(crate) fn resume(&self, topic: &str, index: i32) -> Result<(), KafkaError> {
-        self.consumer.resume(&list_of(&[(topic.to_owned(), index)]))
+        let list = list_of(&[(topic.to_owned(), index)]);
+        self.consumer.resume(&list)?;
+        list.elements().iter().try_for_each(TopicPartitionListElem::error)
     }
 
     /// The next record of the partition will be the one at `offset`; does not wait.
@@ -288,8 +299,19 @@ impl Session {
         let (gone, waits) = bounded(1);
         let thread = thread::Builder::new().name("consumer-close".to_owned()).spawn(move || {
             drop(commits);
-            // It holds the consumer, too.
-            let ended = lookup.end().join();
+            // It holds the consumer, too, and may be at a question that takes long.
+            let ended = lookup.end();
+            let began = clock::now();
+            let mut left = false;
+            while !ended.is_finished() {
+                if !left && began.elapsed() > PATIENCE {
+                    consumer.unsubscribe();
+                    left = true;
+                }
+                // What the group asks meanwhile is answered.
+                drop(consumer.poll(STEP));
+            }
+            let ended = ended.join();
             drop(consumer);
             let _ = gone.try_send(ended.is_ok());
         });

@@ -3,9 +3,10 @@
 use std::any::Any;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use rebalance_guard::Assignment;
@@ -32,6 +33,35 @@ struct Shared {
     /// on.
     running: Box<[Mutex<Option<JobId>>]>,
     sink: Arc<dyn Sink>,
+    pulse: Pulse,
+}
+
+/// When the owner of the pool last showed itself. After a stand-still of the whole process workers
+/// would go on before the poll thread hears that everything was lost meanwhile.
+#[derive(Debug)]
+struct Pulse {
+    origin: Instant,
+    /// In ms since `origin`.
+    last: AtomicU64,
+    /// The longest silence in ms.
+    limit: AtomicU64,
+}
+
+impl Pulse {
+    fn start() -> Self {
+        let (last, limit) = (AtomicU64::new(0), AtomicU64::new(u64::MAX));
+        Self { origin: clock::now(), last, limit }
+    }
+
+    fn now(&self) -> u64 {
+        let span = clock::now().saturating_duration_since(self.origin);
+        u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+    }
+
+    fn is_fresh(&self) -> bool {
+        let silence = self.now().saturating_sub(self.last.load(Ordering::Acquire));
+        silence <= self.limit.load(Ordering::Acquire)
+    }
 }
 
 struct State {
@@ -53,6 +83,7 @@ impl WorkerPool {
             work: Condvar::new(),
             running: (0..workers).map(|_| Mutex::new(None)).collect(),
             sink,
+            pulse: Pulse::start(),
         });
         let (sender, results) = bounded(capacity.min(RESULTS_MAX));
         let pool = Self { shared, results };
@@ -108,6 +139,18 @@ impl WorkerPool {
         drop(state);
         self.shared.work.notify_all();
         abandoned(jobs).collect()
+    }
+
+    /// From now on nothing begins when [`WorkerPool::beat`] was not called for so long.
+    pub fn hold_after(&self, silence: Duration) {
+        self.beat();
+        let limit = u64::try_from(silence.as_millis()).unwrap_or(u64::MAX);
+        self.shared.pulse.limit.store(limit, Ordering::Release);
+    }
+
+    /// Whoever owns the pool is there, and knows of nothing that was lost.
+    pub fn beat(&self) {
+        self.shared.pulse.last.store(self.shared.pulse.now(), Ordering::Release);
     }
 
     /// How much there is to do.
@@ -166,6 +209,11 @@ impl Shared {
             if state.stopping {
                 return None;
             }
+            if !self.pulse.is_fresh() {
+                let waited = self.work.wait_timeout(state, STALE);
+                state = waited.unwrap_or_else(PoisonError::into_inner).0;
+                continue;
+            }
             if let Some(job) = state.queue.next() {
                 self.set_running(index, Some(job.id()));
                 return Some(job);
@@ -209,6 +257,8 @@ impl std::fmt::Debug for Shared {
     }
 }
 
+/// Between two looks at a pulse that has stopped.
+const STALE: Duration = Duration::from_millis(20);
 /// Results that wait for the poll thread; its room is taken at once, and workers may wait.
 const RESULTS_MAX: usize = 1024;
 /// As good as for ever, and no clock overflows by it.
