@@ -5,6 +5,7 @@
 mod callbacks;
 mod handover;
 mod life;
+mod logs;
 mod outage;
 mod statics;
 mod zombie;

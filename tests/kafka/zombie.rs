@@ -75,25 +75,6 @@ fn a_partition_that_the_sink_calls_fenced_is_lost_and_taken_anew() {
     assert_eq!(stage.committed(), stage.log_ends());
 }
 
-/// The group holds an offset beyond the log's end (the topic was made anew, the log was cut): the
-/// client goes back by itself, and the guard follows it instead of refusing what it delivers.
-#[test]
-fn a_log_that_ends_before_the_group_s_offset_is_read_from_its_beginning() {
-    let Some(stage) = Stage::new("cut", 1) else { return };
-    stage.produce(0, 10);
-    let mut config = ClientConfig::new();
-    config.set("bootstrap.servers", stage.broker.bootstrap()).set("group.id", &stage.group);
-    let plain: BaseConsumer = config.create().expect("a client");
-    let mut list = TopicPartitionList::new();
-    list.add_partition_offset(&stage.topic, 0, Offset::Offset(100)).expect("an offset");
-    plain.commit(&list, CommitMode::Sync).expect("an empty group takes it");
-    assert_eq!(stage.committed(), [100]);
-    let reader = Member::start(stage.settings(Protocol::Cooperative, "reader"));
-    stage.assert_all_took_effect_once(10);
-    eventually("the group's offset is real again", || stage.committed() == [10]);
-    assert_eq!(reader.leave().counters.rewound, 1);
-}
-
 /// The guard's own lease outlasts the stand-still: only the group's numbers tell.
 const SESSION_ALONE: [&str; 1] = ["drain_ms=3000"];
 /// The guard's own lease runs out.

@@ -18,6 +18,7 @@ use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer};
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use rebalance_guard_host::clock;
 
 /// How long a broker may take from start to the first answer.
@@ -148,6 +149,19 @@ impl Broker {
             self.config().create().expect("an admin client");
         let gone = wait_for(admin.delete_topics(&[name], &AdminOptions::new()));
         gone.expect("an answer")[0].as_ref().expect("the topic is deleted");
+    }
+
+    /// Removes the partition's records below `before`, as retention does.
+    ///
+    /// # Panics
+    /// The broker refuses.
+    pub fn delete_records(&self, topic: &str, partition: i32, before: i64) {
+        let admin: AdminClient<DefaultClientContext> =
+            self.config().create().expect("an admin client");
+        let mut list = TopicPartitionList::new();
+        list.add_partition_offset(topic, partition, Offset::Offset(before)).expect("an offset");
+        let gone = wait_for(admin.delete_records(&list, &AdminOptions::new()));
+        gone.expect("an answer").elements()[0].error().expect("the records are removed");
     }
 
     /// The offset that `group` holds for the partition, read by a client of its own that is no

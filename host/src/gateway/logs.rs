@@ -33,7 +33,12 @@ impl Gateway<'_> {
 
     /// Compares an answer of the lookup with what is known of the log, before anything of the new
     /// assignment is admitted.
-    pub(super) fn compare_log(&mut self, name: &(String, i32), partition: Partition, found: &Found) {
+    pub(super) fn compare_log(
+        &mut self,
+        name: &(String, i32),
+        partition: Partition,
+        found: &Found,
+    ) {
         let Some(held) = found.held.get(name).copied() else { return };
         let log = self.logs.entry(partition).or_default();
         let cut = found.ends.get(name).is_some_and(|end| *end < log.reached);
