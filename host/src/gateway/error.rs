@@ -58,6 +58,25 @@ pub enum GatewayError {
         /// What to change.
         remedy: &'static str,
     },
+    /// The sink knows a higher token than this group gives now, and goes on refusing.
+    #[error(
+        "the sink refused the effects of {topic}/{partition} {times} times in a row although the \
+         group says that they are ours: our token is {token}, and it has seen a higher one \
+         ({why}). If the group was deleted or its offsets moved to another cluster, its numbers \
+         began again: raise the guard's `epoch` above the one used before on every member"
+    )]
+    FencedForGood {
+        /// Topic.
+        topic: String,
+        /// Partition number.
+        partition: i32,
+        /// Our last token.
+        token: rebalance_guard::Token,
+        /// What the sink said of its own.
+        why: String,
+        /// How often.
+        times: u32,
+    },
     /// The dead-letter producer could not be made.
     #[error("dead letters: {0}")]
     DeadLetters(String),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use rebalance_guard::{Input, InputError, Partition, Resume, Scope, Ticket};
 
 use super::serve::resume_of;
-use super::state::{Asking, Flow, Gateway, Interrupt};
+use super::state::{Asking, Fenced, Flow, Gateway, Interrupt};
 use super::{Event, GatewayError, RebalanceKind};
 use crate::clock;
 use crate::kafka::classify::evicted;
@@ -18,6 +18,8 @@ use crate::workers::{Done, Job, JobResult};
 const LOOKUP: Duration = Duration::from_secs(3);
 /// How long a client may list partitions that the guard does not own before it is replaced.
 const DISAGREE: Duration = Duration::from_secs(5);
+/// Clients in a row that may be replaced because the sink refuses what the group says is ours.
+const FENCES_MAX: u32 = 5;
 /// Between two looks at the client's assignment.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -269,12 +271,31 @@ impl Gateway<'_> {
         self.looked = Some(now);
         if now >= since + DISAGREE {
             self.suspect = None;
+            let fenced = self.fenced.take();
             if self.client_lists_unowned()? {
-                let why = "the client lists partitions whose ownership was lost".to_owned();
-                return Err(self.rejoin(why));
+                return Err(self.replace_client(fenced)?);
             }
         }
         Ok(())
+    }
+
+    /// What is still owned is drained and committed before the client is replaced.
+    fn replace_client(&mut self, fenced: Option<Fenced>) -> Flow<Interrupt> {
+        let owned: Vec<_> = self.engine.owned()?.into_iter().map(|(owned, _)| owned).collect();
+        if !owned.is_empty() {
+            self.release(&owned)?;
+        }
+        let why = "the client lists partitions whose ownership was lost".to_owned();
+        let Some(Fenced { topic, partition, token, why: said }) = fenced else {
+            return Ok(self.rejoin(why));
+        };
+        let (times, back_off) = self.fences.another();
+        if times < FENCES_MAX {
+            return Ok(Interrupt::Rejoin { why, back_off });
+        }
+        let topic = topic.to_string();
+        let error = GatewayError::FencedForGood { topic, partition, token, why: said, times };
+        Ok(Interrupt::Failed(error))
     }
 
     fn client_lists_unowned(&mut self) -> Flow<bool> {

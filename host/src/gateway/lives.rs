@@ -10,6 +10,7 @@ use rebalance_guard::{Config, Input, Scope};
 use super::outage::Outage;
 use super::state::{Flow, Gateway, Interrupt};
 use super::stop::Stop;
+use super::watch::session_span;
 use super::{Event, GatewayError, Observer, Settings, StopSignal, Summary};
 use crate::clock::{self, Clock};
 use crate::dead_letter::DeadLetterProducer;
@@ -27,10 +28,6 @@ const DEATHS_MAX: u32 = 5;
 const FATALS_MAX: u32 = 20;
 /// After so long without a death the row is over.
 const HEALTHY: Duration = Duration::from_secs(60);
-/// A loop that did not go round for so long was stopped, or waited for something that hung.
-const STOOD_STILL: Duration = Duration::from_secs(2);
-/// How long no commit is sent then.
-const QUIET: Duration = Duration::from_secs(1);
 pub(super) const BACK_OFF: Duration = Duration::from_millis(500);
 const BACK_OFF_MAX: Duration = Duration::from_secs(10);
 /// How long the dead-letter topic is asked for at the start.
@@ -38,14 +35,14 @@ const CHECK: Duration = Duration::from_secs(10);
 
 /// Deaths in a row.
 #[derive(Debug, Default)]
-struct Row {
+pub(super) struct Row {
     deaths: u32,
     last: Option<std::time::Instant>,
 }
 
 impl Row {
     /// Counts one; the number in this row and how long to wait.
-    fn another(&mut self) -> (u32, Duration) {
+    pub(super) fn another(&mut self) -> (u32, Duration) {
         let now = clock::now();
         if self.last.is_none_or(|last| now > last + HEALTHY) {
             self.deaths = 0;
@@ -85,6 +82,7 @@ impl<'a> Gateway<'a> {
         let letters = start_letters(&settings)?;
         let engine = settings.engine.make(&settings.guard).map_err(GatewayError::Engine)?;
         let pool = start_pool(&settings)?;
+        pool.hold_after(session_span(&settings));
         let session = Session::unsubscribed(&settings)?;
         session.join(&settings)?;
         tracing::info!(engine = engine.name(), group = settings.group, "gateway started");
@@ -118,6 +116,8 @@ impl<'a> Gateway<'a> {
             stopping: false,
             suspect: None,
             looked: None,
+            fenced: None,
+            fences: Row::default(),
             turned: clock::now(),
             quiet_until: clock::now(),
             assignment_max: 0,
@@ -176,7 +176,6 @@ impl<'a> Gateway<'a> {
                 Stop::Drain => return self.leave(),
                 Stop::Now => return Err(Interrupt::StopNow),
             }
-            self.look_at_the_clock();
             let mut busy = self.serve()?;
             busy |= self.poll()?;
             self.look_after_suspect()?;
@@ -184,17 +183,6 @@ impl<'a> Gateway<'a> {
                 self.wait(true, None)?;
             }
         }
-    }
-
-    /// A commit after an eviction delays the whole group's rejoin: after a stand-still the client
-    /// gets time to hear of one.
-    fn look_at_the_clock(&mut self) {
-        let now = clock::now();
-        if now.saturating_duration_since(self.turned) > STOOD_STILL {
-            tracing::warn!(span = ?now.saturating_duration_since(self.turned), "stood still");
-            self.quiet_until = now + QUIET;
-        }
-        self.turned = now;
     }
 
     /// Hands everything back: drains, commits. Leaving the group follows with the consumer's end.

@@ -16,6 +16,7 @@ mod serve;
 mod settings;
 mod state;
 mod stop;
+mod watch;
 
 pub use error::GatewayError;
 pub use events::{Event, Observer, RebalanceKind, Summary, Unwatched};

@@ -1,6 +1,7 @@
 //! Whatever arrives from the helpers (workers, dead letters, commits, lookups, the clock), served.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Select, never};
@@ -8,7 +9,7 @@ use rdkafka::error::RDKafkaErrorCode;
 use rebalance_guard::{CommitAnswer, Input, Offset, Outcome, Partition, Resume, Scope, Ticket};
 
 use super::outage::PutOff;
-use super::state::{Asking, Flow, Gateway, Interrupt, Sent};
+use super::state::{Asking, Fenced, Flow, Gateway, Interrupt, Sent};
 use super::{Event, stop::Stop};
 use crate::clock;
 use crate::ffi::CommitReply;
@@ -31,6 +32,7 @@ impl Gateway<'_> {
         if self.stop.level() == Stop::Now {
             return Err(Interrupt::StopNow);
         }
+        self.look_at_the_clock()?;
         let mut busy = self.serve_workers()?;
         busy |= self.serve_letters()?;
         busy |= self.serve_commits()?;
@@ -136,6 +138,12 @@ impl Gateway<'_> {
         self.summary.fenced_by_sink += 1;
         let (topic, index) = self.name(partition);
         tracing::warn!(%topic, partition = index, %why, "the sink refused a stale token");
+        if let Some(token) =
+            self.holding_of(partition, ticket.assignment()).map(|holding| holding.token)
+        {
+            let (topic, why) = (Arc::clone(&topic), why.clone());
+            self.fenced = Some(Fenced { topic, partition: index, token, why });
+        }
         self.observer.event(&Event::FencedBySink { topic, partition: index, why });
         if self.holding_of(partition, ticket.assignment()).is_some() {
             let lost = Input::Lost(Scope::Some(&[partition]));

@@ -12,6 +12,7 @@ use rebalance_guard::{
 };
 use rebalance_guard_fence::OwnershipFence;
 
+use super::lives::Row;
 use super::outage::{Outage, PutOff};
 use super::logs::Log;
 use super::{Event, GatewayError, Observer, Settings, StopSignal, Summary};
@@ -80,6 +81,15 @@ pub(super) struct Holding {
     pub(super) reached: i64,
     /// The namespace of its keys, if they name places in the log.
     pub(super) incarnation: u32,
+}
+
+/// A token that the sink refused as lower than one that it has seen.
+#[derive(Clone, Debug)]
+pub(super) struct Fenced {
+    pub(super) topic: Arc<str>,
+    pub(super) partition: i32,
+    pub(super) token: Token,
+    pub(super) why: String,
 }
 
 /// An offset on its way to the coordinator.
@@ -162,6 +172,10 @@ pub(super) struct Gateway<'a> {
     /// Since when something was lost without a callback; looked after until the client agrees.
     pub(super) suspect: Option<Instant>,
     pub(super) looked: Option<Instant>,
+    /// What the sink fenced last and the client has gone on listing, and how often in a row that
+    /// cost the consumer.
+    pub(super) fenced: Option<Fenced>,
+    pub(super) fences: Row,
     /// When the loop last went round, and until when no commit is sent because it stood still: the
     /// group may have thrown this member out without the client knowing yet.
     pub(super) turned: Instant,
