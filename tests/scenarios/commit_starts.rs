@@ -219,3 +219,13 @@ fn a_start_that_was_never_told_ends_without_a_mark_and_without_a_commit() {
     assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark none, left 0"]);
     assert_eq!(world.phase("p0"), "Unowned");
 }
+
+#[test]
+fn a_token_never_falls_when_the_generation_is_not_known_for_once() {
+    let mut world = World::new();
+    world.assign_in(7, "p0@0");
+    assert_eq!(world.progress("p0").token.to_string(), "7.1");
+    world.generation = None;
+    world.assign("p0@0");
+    assert_eq!(world.progress("p0").token.to_string(), "7.2");
+}

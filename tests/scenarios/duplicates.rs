@@ -252,3 +252,18 @@ fn a_commit_offered_in_an_earlier_ownership_still_keeps_a_first_copy_from_vouchi
     world.run("p0:102=a");
     assert_eq!(world.admit("p1:0=a"), "hold: key busy");
 }
+
+#[test]
+fn a_first_copy_below_what_the_group_may_hold_does_not_vouch() {
+    let mut world = World::new();
+    world.assign("p0@100 p1@0");
+    assert_eq!(world.rewind("p0:50"), Ok(Reply::Done));
+    world.run("p0:60=k");
+    assert_eq!(world.admit("p1:0=k"), "hold: key busy");
+
+    let mut world = World::new();
+    world.assign("p0@0 p1@0");
+    world.run("p0:5=k");
+    assert_eq!(world.group_offset("p0:10", 1), Reply::Done);
+    assert_eq!(world.admit("p1:0=k"), "hold: key busy");
+}

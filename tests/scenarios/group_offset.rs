@@ -75,3 +75,23 @@ fn an_empty_start_offers_nothing_when_the_group_turns_out_to_hold_more() {
     assert_eq!(world.outputs(), ["sealed p0 #1: drained, mark 51, left 0"]);
     assert_eq!(world.phase("p0"), "Unowned");
 }
+
+#[test]
+fn a_group_offset_seen_before_the_mark_is_known_bounds_every_offer() {
+    let mut world = World::new();
+    world.assign("p0@none");
+    assert_eq!(world.group_offset("p0:100", 1), Reply::Done);
+    world.finish("p0:5");
+    assert_eq!(world.tick(60_000).commits(), Vec::<String>::new());
+    world.finish("p0:120");
+    assert_eq!(world.commits(), ["p0=121"]);
+}
+
+#[test]
+fn a_group_that_was_seen_to_hold_an_offset_is_not_empty_after_a_rewind() {
+    let mut world = World::new();
+    world.assign("p0@none:0");
+    assert_eq!(world.group_offset("p0:100", 1), Reply::Done);
+    assert_eq!(world.rewind("p0:0"), Ok(Reply::Done));
+    assert_eq!(world.tick(60_000).commits(), Vec::<String>::new());
+}

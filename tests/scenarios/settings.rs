@@ -24,6 +24,7 @@ fn a_setting_that_must_not_be_zero_is_named() {
         (Config { budget: 0, ..small() }, "budget"),
         (Config { attempts_max: 0, ..small() }, "attempts_max"),
         (Config { commit_count: 0, ..small() }, "commit_count"),
+        (Config { commit_timeout: 0, ..small() }, "commit_timeout"),
         (Config { lease: 0, ..small() }, "lease"),
         (Config { first_assignment: 0, ..small() }, "first_assignment"),
     ] {

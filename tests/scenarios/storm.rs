@@ -267,3 +267,20 @@ fn a_rewind_is_no_fruitless_end() {
     }
     assert_eq!(world.guard.storm(), Storm::Calm);
 }
+
+#[test]
+fn holds_end_with_the_storms_pace_even_if_a_partition_never_got_anything_done() {
+    let mut world = World::with(Config { hold_in_storm: true, ..small() });
+    for round in 0..5 {
+        world.poll_until(round * 100_000 + 1).assign("p0@0");
+        world.run("p0:0");
+        world.lost_all().drain();
+    }
+    assert_eq!(world.guard.storm(), Storm::Storm);
+    world.poll_until(600_000).assign("p0@0 p1@0").drain();
+    assert_eq!(world.guard.storm(), Storm::Storm);
+    world.poll_until(700_000).drain();
+    assert_eq!(world.admit("p1:0"), "run");
+    world.finish("p0:0").revoke("p0", 800_000);
+    assert_eq!(world.guard.storm(), Storm::Calm);
+}
