@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rebalance_guard::{Input, InputError, Partition, Resume, Scope, Ticket};
 
-use super::serve::resume_of;
+use super::serve::{resume_of, start_of};
 use super::state::{Asking, Fenced, Flow, Gateway, Interrupt};
 use super::{Event, GatewayError, RebalanceKind};
 use crate::clock;
@@ -90,6 +90,10 @@ impl Gateway<'_> {
         // B17 (apache/kafka#5291): assigned again without a revoke, the old one is over.
         self.end_holding(partition);
         let Some(token) = self.begin_holding(partition, false)? else { return Ok(()) };
+        if let (Some(start), Some(holding)) = (start_of(resume), self.holdings.get_mut(&partition))
+        {
+            holding.bound = start;
+        }
         if resume == Resume::Unknown {
             if let Some(holding) = self.holdings.get_mut(&partition) {
                 holding.resume_unknown = true;
@@ -154,6 +158,11 @@ impl Gateway<'_> {
     fn revoked(&mut self, names: &[(String, i32)]) -> Flow {
         let partitions = self.numbers(names);
         self.release(&partitions)?;
+        self.serve_commits()?;
+        if self.commits_on_their_way(&partitions) {
+            // Sent later it could take the group's offset back under the next owner.
+            return Err(self.rejoin("the client still holds a commit of what it hands back".into()));
+        }
         self.hand_back(names)
     }
 

@@ -30,6 +30,8 @@ const FATALS_MAX: u32 = 20;
 const HEALTHY: Duration = Duration::from_secs(60);
 pub(super) const BACK_OFF: Duration = Duration::from_millis(500);
 const BACK_OFF_MAX: Duration = Duration::from_secs(10);
+/// Outputs looked at of an engine that is done with.
+const DISCARD_MAX: u32 = 1 << 20;
 /// How long the dead-letter topic is asked for at the start.
 const CHECK: Duration = Duration::from_secs(10);
 
@@ -103,6 +105,7 @@ impl<'a> Gateway<'a> {
             duties: VecDeque::new(),
             sent: HashMap::new(),
             commit_number: 0,
+            bounds: HashMap::new(),
             parked: HashMap::new(),
             deferred: BinaryHeap::new(),
             put_off: HashMap::new(),
@@ -255,7 +258,9 @@ impl<'a> Gateway<'a> {
 
     /// Reports of a loss, for the watcher; nothing else can be obeyed without a client.
     fn discard_outputs(&mut self) {
-        while let Ok(Some(output)) = self.engine.poll_output() {
+        // An engine that never ends is told no more than this.
+        for _ in 0..DISCARD_MAX {
+            let Ok(Some(output)) = self.engine.poll_output() else { return };
             if let rebalance_guard::Output::Sealed(sealed) = output {
                 self.sealed(sealed);
             }

@@ -3,6 +3,7 @@
 //! One thread, the poll thread, owns the Kafka client and the guard; workers run side effects and
 //! report back over channels. [`run`] is that thread.
 
+mod commits;
 mod error;
 mod events;
 mod handover;

@@ -3,27 +3,40 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use rebalance_guard::{
-    CommitAnswer, Ended, Input, Offset, Output, Partition, Scope, Sealed, Token,
-};
+use rebalance_guard::{Ended, Input, Output, Partition, Scope, Sealed, Token};
 
 use super::Event;
-use super::state::{Duty, Flow, Gateway, Holding, Interrupt, Sent};
+use super::state::{Duty, Flow, Gateway, Holding, Interrupt};
 use crate::clock;
 
 impl Gateway<'_> {
     /// Pulls until the guard owes nothing more, then does what could not be done in between (the
     /// guard is asked nothing while it is being pulled), and so on until both are through.
     pub(super) fn obey_outputs(&mut self) -> Flow {
-        loop {
-            while let Some(output) = self.engine.poll_output()? {
-                self.obey(output)?;
-            }
+        let guard = &self.settings.guard;
+        let outputs_max = 256 + 4 * u64::from(guard.window) + 16 * u64::from(guard.partitions);
+        // Each of a partition's waiting records may be offered again.
+        let duties_max = outputs_max.saturating_mul(256);
+        for _ in 0..duties_max {
+            self.pull(outputs_max)?;
             match self.duties.pop_front() {
                 Some(duty) => self.do_duty(duty)?,
                 None => return Ok(()),
             }
         }
+        Err(Interrupt::EngineDead(format!("it asked for more than {duties_max} things at once")))
+    }
+
+    /// A guard owes at most so many outputs for one call; one that goes on without end would hang
+    /// the poll thread.
+    fn pull(&mut self, outputs_max: u64) -> Flow {
+        for _ in 0..outputs_max {
+            match self.engine.poll_output()? {
+                Some(output) => self.obey(output)?,
+                None => return Ok(()),
+            }
+        }
+        Err(Interrupt::EngineDead(format!("it gave more than {outputs_max} outputs for one call")))
     }
 
     fn do_duty(&mut self, duty: Duty) -> Flow {
@@ -64,7 +77,9 @@ impl Gateway<'_> {
                 );
             }
             Output::StormEnded => tracing::info!("the storm of rebalances is over"),
-            Output::Commit { partition, offset, token } => self.commit(partition, offset, token),
+            Output::Commit { partition, offset, token } => {
+                self.commit(partition, offset, token)?;
+            }
             Output::Pause(partition) => self.ask_pause(partition, true),
             Output::Resume(partition) => self.ask_pause(partition, false),
             Output::Retry { ticket, partition, offset } => {
@@ -116,6 +131,8 @@ impl Gateway<'_> {
         holding.fence.close();
         let log = self.logs.entry(partition).or_default();
         log.reached = log.reached.max(holding.reached);
+        let bound = self.bounds.entry(partition).or_default();
+        *bound = holding.bound.max(*bound);
         self.bytes = self.bytes.saturating_sub(holding.bytes());
         let forgotten = self.pool.forget(holding.assignment).len();
         self.unsubmitted
@@ -143,39 +160,6 @@ impl Gateway<'_> {
         holding.incarnation = self.logs.get(&partition).map_or(0, |log| log.incarnation);
         self.holdings.insert(partition, holding);
         Ok(Some(progress.token))
-    }
-
-    /// Sends a commit. No answer is waited for here: the client's own wait has no bound.
-    fn commit(&mut self, partition: Partition, offset: Offset, token: Token) {
-        let sent = Sent { partition, assignment: token.assignment, offset };
-        // Inside a revoke the client's flag tells nothing; the numbers do. A commit after a loss
-        // would delay the whole group's rejoin.
-        if self.draining && self.session.is_lost_now() {
-            let why = "the group threw this member out during the drain".to_owned();
-            return self.duties.push_back(Duty::LoseAll(why));
-        }
-        if self.session.is_flagged_lost() || clock::now() < self.quiet_until {
-            return self.duties.push_back(Duty::CommitAnswer(sent, CommitAnswer::Retry));
-        }
-        let (topic, index) = self.name(partition);
-        self.commit_number = self.commit_number.wrapping_add(1);
-        let number = self.commit_number;
-        let taken = self.session.commits().commit(&topic, index, offset.as_i64(), number);
-        match taken {
-            Ok(()) => drop(self.sent.insert(number, sent)),
-            Err(error) => {
-                tracing::warn!(%topic, partition = index, %offset, %error, "commit not sent");
-                self.duties.push_back(Duty::CommitAnswer(sent, CommitAnswer::Retry));
-            }
-        }
-    }
-
-    pub(super) fn answer_commit(&mut self, sent: Sent, answer: CommitAnswer) -> Flow {
-        let Sent { partition, assignment, offset } = sent;
-        let input = Input::CommitAnswered { partition, assignment, offset, answer };
-        // Never refused with an error: an answer that is over is stale.
-        let _ = self.engine.handle(self.now(), input)?;
-        Ok(())
     }
 
     /// Ownership of everything is gone, by another sign than a callback.

@@ -30,7 +30,9 @@ impl Gateway<'_> {
         let offered = Offered { record: Arc::new(record), key, error, delivered: Some(at), unanswered: None };
         let holding = self.holdings.get_mut(&partition);
         let waiting = holding.is_some_and(|holding| {
-            holding.reached = holding.reached.max(offered.record.offset.saturating_add(1));
+            let next = offered.record.offset.saturating_add(1);
+            holding.reached = holding.reached.max(next);
+            holding.bound = holding.bound.max(next);
             holding.is_waiting()
         });
         if waiting {

@@ -5,15 +5,12 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Select, never};
-use rdkafka::error::RDKafkaErrorCode;
-use rebalance_guard::{CommitAnswer, Input, Offset, Outcome, Partition, Resume, Scope, Ticket};
+use rebalance_guard::{Input, Offset, Outcome, Partition, Resume, Scope, Ticket};
 
 use super::outage::PutOff;
-use super::state::{Asking, Fenced, Flow, Gateway, Interrupt, Sent};
+use super::state::{Asking, Fenced, Flow, Gateway, Interrupt};
 use super::{Event, stop::Stop};
 use crate::clock;
-use crate::ffi::CommitReply;
-use crate::kafka::classify::{Meaning, commit_error};
 use crate::kafka::lookup::{Found, Held};
 use crate::workers::{Done, JobResult};
 
@@ -183,54 +180,6 @@ impl Gateway<'_> {
         }
     }
 
-    fn serve_commits(&mut self) -> Flow<bool> {
-        let mut busy = false;
-        while let Some(reply) = self.session.commits().next_reply() {
-            busy = true;
-            let CommitReply { number, error, .. } = reply;
-            if let Some(sent) = self.sent.remove(&number) {
-                self.committed(sent, error)?;
-                self.obey_outputs()?;
-            }
-        }
-        Ok(busy)
-    }
-
-    fn committed(&mut self, sent: Sent, error: Option<RDKafkaErrorCode>) -> Flow {
-        let (topic, partition) = self.name(sent.partition);
-        let offset = sent.offset;
-        let Some(code) = error else {
-            tracing::debug!(%topic, partition, %offset, "committed");
-            self.log_committed(sent.partition);
-            self.tell_observer(Event::Committed { topic, partition, offset });
-            return self.answer_commit(sent, CommitAnswer::Stored);
-        };
-        let rebalancing = self.draining || self.rebalancing;
-        let meaning = commit_error(code, || self.session.standing(&topic, partition, rebalancing));
-        // A group that rebalances answers so for as long as that takes, to each attempt.
-        if matches!(meaning, Meaning::Answer(CommitAnswer::Retry)) {
-            tracing::debug!(%topic, partition, %offset, error = %code, "commit not stored yet");
-        } else {
-            tracing::warn!(%topic, partition, %offset, error = %code, ?meaning, "commit not stored");
-        }
-        let why = code.to_string();
-        self.observer.event(&Event::CommitFailed { topic, partition, offset, why: why.clone() });
-        match meaning {
-            Meaning::Answer(CommitAnswer::Fatal) => {
-                let fatal = self.session.fatal_error();
-                let (code, words) = fatal.unwrap_or((code, why));
-                Err(Interrupt::Fatal(code, words))
-            }
-            Meaning::Answer(answer) => {
-                if answer == CommitAnswer::NotMine {
-                    self.suspect = Some(clock::now());
-                }
-                self.answer_commit(sent, answer)
-            }
-            Meaning::MemberGone => self.lose_all(format!("the group refused a commit: {why}")),
-        }
-    }
-
     fn serve_lookups(&mut self) -> Flow<bool> {
         let mut busy = false;
         while let Ok(found) = self.session.found().try_recv() {
@@ -278,6 +227,7 @@ impl Gateway<'_> {
         let (topic, index) = (&asking.name.0, asking.name.1);
         let Some(holding) = self.holding_of(partition, assignment) else { return Ok(()) };
         holding.resume_unknown = false;
+        holding.bound = holding.bound.max(start);
         let dropped: usize = holding.backlog.drain(..).map(|kept| kept.bytes()).sum();
         self.bytes = self.bytes.saturating_sub(dropped);
         self.seek(partition, start)?;
@@ -370,6 +320,14 @@ impl Gateway<'_> {
 
     pub(super) fn rejoin(&self, why: String) -> Interrupt {
         Interrupt::Rejoin { why, back_off: Duration::ZERO }
+    }
+}
+
+/// The offset of a resume position, where it is known.
+pub(super) fn start_of(resume: Resume) -> Option<i64> {
+    match resume {
+        Resume::Committed(offset) | Resume::Empty(Some(offset)) => Some(offset.as_i64()),
+        _ => None,
     }
 }
 

@@ -79,6 +79,11 @@ pub(super) struct Holding {
     pub(super) paused: bool,
     /// The offset after the highest record that the client delivered.
     pub(super) reached: i64,
+    /// No commit may lie above: where reading resumed, or the offset after what was delivered.
+    pub(super) bound: i64,
+    /// Commits that the coordinator has not answered, and the last that it stored.
+    pub(super) unanswered: u32,
+    pub(super) stored: Option<Offset>,
     /// The namespace of its keys, if they name places in the log.
     pub(super) incarnation: u32,
 }
@@ -151,6 +156,8 @@ pub(super) struct Gateway<'a> {
     pub(super) duties: VecDeque<Duty>,
     pub(super) sent: HashMap<usize, Sent>,
     pub(super) commit_number: usize,
+    /// [`Holding::bound`] of what was held before: the last commit follows the seal.
+    pub(super) bounds: HashMap<Partition, i64>,
     /// Dead-letter tickets on their way, by assignment and sequence.
     pub(super) parked: HashMap<(Assignment, u64), (Partition, i64)>,
     pub(super) deferred: BinaryHeap<Reverse<Deferred>>,
@@ -256,6 +263,9 @@ impl Holding {
             resume_unknown: false,
             paused: false,
             reached: 0,
+            bound: 0,
+            unanswered: 0,
+            stored: None,
             incarnation: 0,
         }
     }
