@@ -64,7 +64,7 @@ fn plugin(run: &mut Run<'_>) -> Result<()> {
 
 fn lints(run: &mut Run<'_>) -> Result<()> {
     toolchain::need_c()?;
-    let host = ["clippy", "--all-targets", "--", "-D", "warnings"];
+    let host = ["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"];
     shell::run(&mut run.cargo(&host)?)?;
     let package = ["clippy", "--package", "rebalance-guard-wasm", "--target", "wasm32v1-none"];
     shell::run(run.cargo(&package)?.args(["--", "-D", "warnings"]))
