@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use rebalance_guard::{
-    Answered, Config, Counters, Input, InputError, Outcome, Output, Partition, Progress, Record,
-    Reply, Storm, Tick, Ticket, Verdict,
+    Answered, Config, Counters, Input, InputError, Offset, Outcome, Output, Partition, Progress,
+    Record, Reply, Storm, Tick, Ticket, Verdict,
 };
 use rebalance_guard_host::engine::{Engine, EngineDead};
 use rebalance_guard_host::gateway::{EngineFactory, Event, GatewayError, Protocol};
@@ -21,6 +22,10 @@ struct Mortal {
     engine: NativeEngine,
     left: u32,
     dies_at: fn(&Input<'_>) -> bool,
+    /// What becomes of its outputs.
+    spoil: fn(Option<Output>) -> Option<Output>,
+    /// After how many admissions it stands still once, and for how long.
+    stall: Option<(u32, Duration)>,
 }
 
 impl Mortal {
@@ -30,7 +35,19 @@ impl Mortal {
 
     fn dying_at(config: &Config, left: u32, dies_at: fn(&Input<'_>) -> bool) -> Box<dyn Engine> {
         let engine = NativeEngine::new(config).expect("settings");
-        Box::new(Self { engine, left, dies_at })
+        let spoil = |output| output;
+        Box::new(Self { engine, left, dies_at, spoil, stall: None })
+    }
+
+    fn spoiled(config: &Config, spoil: fn(Option<Output>) -> Option<Output>) -> Box<dyn Engine> {
+        let engine = NativeEngine::new(config).expect("settings");
+        Box::new(Self { engine, left: u32::MAX, dies_at: |_| false, spoil, stall: None })
+    }
+
+    fn stalling(config: &Config, after: u32, span: Duration) -> Box<dyn Engine> {
+        let engine = NativeEngine::new(config).expect("settings");
+        let (dies_at, stall) = (|_: &Input<'_>| false, Some((after, span)));
+        Box::new(Self { engine, left: u32::MAX, dies_at, spoil: |output| output, stall })
     }
 
     fn alive(&self) -> Result<(), EngineDead> {
@@ -61,6 +78,16 @@ impl Engine for Mortal {
     fn admit(&mut self, now: Tick, record: &Record<'_>) -> Result<Verdict, EngineDead> {
         self.left = self.left.saturating_sub(1);
         self.alive()?;
+        match self.stall {
+            // Nobody ever sends: the poll thread is kept here, like in a stopped process.
+            Some((0, span)) => {
+                self.stall = None;
+                let (_kept, never) = std::sync::mpsc::channel::<()>();
+                assert!(never.recv_timeout(span).is_err());
+            }
+            Some((after, span)) => self.stall = Some((after - 1, span)),
+            None => {}
+        }
         self.engine.admit(now, record)
     }
 
@@ -91,7 +118,7 @@ impl Engine for Mortal {
 
     fn poll_output(&mut self) -> Result<Option<Output>, EngineDead> {
         self.alive()?;
-        self.engine.poll_output()
+        Ok((self.spoil)(self.engine.poll_output()?))
     }
 
     fn poll_timeout(&mut self) -> Result<Option<Tick>, EngineDead> {
@@ -202,4 +229,56 @@ fn an_engine_that_dies_over_a_revoke_does_not_hang_the_client() {
     an_engine_that_dies_over_a_callback_does_not_hang_the_client(|input| {
         matches!(input, Input::Revoke { .. })
     });
+}
+
+/// The first engine's outputs are spoiled; it must be taken for dead, and a sound one goes on.
+fn an_engine_that_breaks_the_contract_is_dead(spoil: fn(Option<Output>) -> Option<Output>) {
+    let stage = Stage::new("spoiled", 1);
+    stage.produce(0, 20);
+    let mut settings = stage.settings(Protocol::Cooperative, "a");
+    let made = AtomicU32::new(0);
+    settings.engine = EngineFactory::new(move |config| {
+        let first = made.fetch_add(1, Ordering::Relaxed) == 0;
+        let sound: fn(Option<Output>) -> Option<Output> = |output| output;
+        Ok(Mortal::spoiled(config, if first { spoil } else { sound }))
+    });
+    let member = Member::start(settings);
+    eventually("all are committed", || stage.committed() == [Some(20)]);
+    let over =
+        |event: &Event| matches!(event, Event::Committed { offset, .. } if offset.as_i64() > 20);
+    assert_eq!(member.count(over), 0);
+    let summary = member.leave();
+    assert_eq!((summary.engines_dead, stage.ledger.effects()), (1, 20));
+}
+
+#[test]
+fn an_engine_whose_outputs_never_end_is_dead() {
+    an_engine_that_breaks_the_contract_is_dead(|output| Some(output.unwrap_or(Output::StormEnded)));
+}
+
+#[test]
+fn an_engine_that_commits_what_was_not_read_is_dead() {
+    an_engine_that_breaks_the_contract_is_dead(|output| match output {
+        Some(Output::Commit { partition, token, .. }) => {
+            let offset = Offset::try_from(21).expect("an offset");
+            Some(Output::Commit { partition, offset, token })
+        }
+        other => other,
+    });
+}
+
+#[test]
+fn a_poll_thread_that_stood_still_longer_than_the_session_loses_everything_first() {
+    let stage = Stage::new("still", 1);
+    stage.produce(0, 20);
+    let mut settings = stage.settings(Protocol::Cooperative, "a");
+    settings.engine =
+        EngineFactory::new(|config| Ok(Mortal::stalling(config, 10, Duration::from_millis(3_500))));
+    let member = Member::start(settings);
+    let still = |event: &Event| matches!(event, Event::EverythingLost { why } if why.contains("stood still longer"));
+    eventually("the loss is told", || member.count(still) == 1);
+    eventually("all are committed", || stage.committed() == [Some(20)]);
+    let summary = member.leave();
+    assert_eq!((summary.engines_dead, summary.consumers, summary.counters.lost), (0, 2, 1));
+    assert_eq!(stage.ledger.effects(), 20);
 }

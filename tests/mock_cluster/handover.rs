@@ -36,9 +36,9 @@ fn a_kip_848_member_runs_everything_once_and_commits_the_next_offset() {
 
 fn a_newcomer_takes_over_without_a_repeat(protocol: Protocol) {
     let stage = Stage::new("newcomer", 4);
-    // At 5 ms each on four workers the first is busy beyond the mock's rebalance time.
+    // At 12 ms each on four workers the first is busy well beyond the mock's rebalance time.
     stage.produce(0, 1_600);
-    stage.ledger.slow_down(std::time::Duration::from_millis(5));
+    stage.ledger.slow_down(std::time::Duration::from_millis(12));
     let first = Member::start(stage.settings(protocol, "first"));
     eventually("the first works", || stage.ledger.effects() > 20);
     let second = Member::start(stage.settings(protocol, "second"));

@@ -4,8 +4,9 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use rebalance_guard::Ended;
 use rebalance_guard_host::clock;
-use rebalance_guard_host::gateway::Protocol;
+use rebalance_guard_host::gateway::{Event, Protocol};
 use rebalance_guard_host::record::Effect;
 use rebalance_guard_host::sink::{Sink, SinkAnswer};
 use rebalance_guard_tests::kafka::{Ledger, Member, eventually};
@@ -156,4 +157,43 @@ fn without_a_dead_letter_topic_a_refused_record_is_tried_until_the_sink_is_mende
     let counters = member.leave().counters;
     assert_eq!((counters.failed, counters.retried, counters.completed), (9, 9, 10));
     super::limits::assert_in_order(&stage.ledger);
+}
+
+/// Has seen a higher token for one partition.
+struct Jealous(Ledger);
+
+impl Sink for Jealous {
+    fn deliver(&self, effect: &Effect<'_>) -> SinkAnswer {
+        if effect.record.partition.index == 0 {
+            return SinkAnswer::Fenced { why: "9.9 was here".to_owned() };
+        }
+        self.0.deliver(effect)
+    }
+}
+
+#[test]
+fn before_a_client_is_replaced_over_a_fenced_partition_the_healthy_ones_are_drained() {
+    let stage = Stage::new("jealous", 2);
+    stage.produce(0, 40);
+    let mut settings = stage.settings(Protocol::Cooperative, "a");
+    // Nothing is committed but by the drain.
+    settings.guard.commit_interval = 60_000;
+    settings.sink = Arc::new(Jealous(stage.ledger.clone()));
+    let member = Member::start(settings);
+    let again = |event: &Event| matches!(event, Event::Subscribed { consumer: 2 });
+    eventually("the client is replaced", || member.count(again) == 1);
+    let events = member.events();
+    let replaced = events.iter().position(again).expect("counted");
+    let healthy: Vec<_> = events[..replaced]
+        .iter()
+        .filter_map(|event| match event {
+            Event::Sealed { partition: 1, ended, left, .. } => Some((*ended, *left)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(healthy, [(Ended::Drained, 0)]);
+    assert_eq!(stage.committed()[1], Some(20));
+    assert_eq!(stage.committed()[0].unwrap_or(0), 0);
+    member.leave();
+    assert_eq!(stage.ledger.calls().len(), 20);
 }
