@@ -121,7 +121,8 @@ impl Gateway<'_> {
             return Ok(Vec::new());
         }
         let until = clock::now() + LOOKUP.min(self.drain);
-        self.awaited = Some((self.session.ask(partitions.to_vec(), self.check_ranges), None));
+        let check = self.checks_ranges();
+        self.awaited = Some((self.session.ask(partitions.to_vec(), check), None));
         let found = loop {
             self.serve()?;
             let answered = matches!(self.awaited, Some((_, Some(_))));

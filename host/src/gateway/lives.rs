@@ -125,7 +125,7 @@ impl<'a> Gateway<'a> {
             quiet_until: clock::now(),
             assignment_max: 0,
             logs: HashMap::new(),
-            check_ranges: false,
+            out_of_range: None,
             settings,
         };
         gateway.subscribed();

@@ -1,11 +1,19 @@
 //! What this process knows of each partition's log: how far it was read, and whether it was cut or
 //! made anew meanwhile.
 
+use std::time::Duration;
+
 use rebalance_guard::{Input, Partition};
 
 use super::Event;
+use super::lives::BACK_OFF;
 use super::state::{Flow, Gateway, Interrupt};
+use crate::clock;
 use crate::kafka::lookup::{Found, Held};
+
+/// How long after a position outside its log lookups compare: the partition may move from member
+/// to member until one of them has put it right.
+const WATCH: Duration = Duration::from_secs(600);
 
 /// One partition's log, across assignments.
 #[derive(Clone, Copy, Debug, Default)]
@@ -21,14 +29,20 @@ pub(super) struct Log {
 
 impl Gateway<'_> {
     /// The position of some partition lies outside its log: the client, which does not say of
-    /// which, stops fetching it. A new one begins inside, for from now on every lookup compares
-    /// what the group holds with the log.
+    /// which, stops fetching it. A new one begins inside, for the next lookups compare what the
+    /// group holds with the log.
     pub(super) fn out_of_range(&mut self) -> Interrupt {
-        let again = std::mem::replace(&mut self.check_ranges, true);
-        let back_off = if again { super::lives::BACK_OFF } else { std::time::Duration::ZERO };
+        let back_off = if self.checks_ranges() { BACK_OFF } else { Duration::ZERO };
+        self.out_of_range = Some(clock::now());
         let why = "a position lies outside its partition's log (retention passed it, the log was \
                    cut, or the topic made anew)";
         Interrupt::Rejoin { why: why.to_owned(), back_off }
+    }
+
+    /// Whether lookups compare what the group holds with the logs: one more question for each
+    /// partition.
+    pub(super) fn checks_ranges(&self) -> bool {
+        self.out_of_range.is_some_and(|seen| clock::now() < seen + WATCH)
     }
 
     /// Compares an answer of the lookup with what is known of the log, before anything of the new

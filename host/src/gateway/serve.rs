@@ -247,7 +247,8 @@ impl Gateway<'_> {
         if names.is_empty() {
             return;
         }
-        let number = self.session.ask(names, self.check_ranges);
+        let check = self.checks_ranges();
+        let number = self.session.ask(names, check);
         for asking in self.asking.iter_mut().filter(|a| due(a)) {
             asking.question = Ok(number);
         }

@@ -25,7 +25,8 @@ pub enum Protocol {
     Consumer,
 }
 
-/// Where reading begins when the group holds nothing for a partition, or what it holds is gone.
+/// Where reading begins when the group holds nothing for a partition. An offset outside the log is
+/// another matter: then nothing that is kept is skipped.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[allow(clippy::exhaustive_enums, reason = "a setting with two values; a new one is breaking")]
 pub enum StartAt {
@@ -96,8 +97,8 @@ pub struct Settings {
     pub workers: usize,
     /// Where side effects go.
     pub sink: Arc<dyn Sink>,
-    /// Topic for records given up. Without one they are asked for again and again, and hold the
-    /// commits of their partition.
+    /// Topic for records given up. Without one nothing is: `attempts_max` does not count, a record
+    /// that is refused is tried again with the longest back-off and holds its partition's commits.
     pub dead_letter_topic: Option<String>,
     /// How long a hand-over may wait for workers. At most half the lease counts.
     pub drain: Duration,

@@ -190,8 +190,9 @@ pub(super) struct Gateway<'a> {
     /// The highest assignment number seen: a new engine begins above it.
     pub(super) assignment_max: u64,
     pub(super) logs: HashMap<Partition, Log>,
-    /// A position was seen outside its log: resume positions are compared with the logs.
-    pub(super) check_ranges: bool,
+    /// When a position was last seen outside its log: resume positions are compared with the logs
+    /// for some time.
+    pub(super) out_of_range: Option<Instant>,
 }
 
 impl Gateway<'_> {

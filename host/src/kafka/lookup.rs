@@ -176,3 +176,17 @@ fn within(committed: i64, low: i64, high: i64) -> Held {
         Held::OutOfRange { committed, start: low }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_offset_outside_the_log_starts_at_the_first_record_there_is() {
+        assert_eq!(within(5, 5, 9), Held::Offset(5));
+        assert_eq!(within(9, 5, 9), Held::Offset(9));
+        assert_eq!(within(4, 5, 9), Held::OutOfRange { committed: 4, start: 5 });
+        assert_eq!(within(10, 5, 9), Held::OutOfRange { committed: 10, start: 5 });
+        assert_eq!(within(1, 0, 0), Held::OutOfRange { committed: 1, start: 0 });
+    }
+}
