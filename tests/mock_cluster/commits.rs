@@ -5,7 +5,7 @@ use std::time::Duration;
 use rdkafka::types::RDKafkaApiKey as Api;
 use rdkafka::types::RDKafkaRespErr as Answer;
 use rebalance_guard_host::gateway::{Event, Protocol};
-use rebalance_guard_tests::kafka::{Member, eventually};
+use rebalance_guard_tests::kafka::{Member, eventually, within};
 
 use super::Stage;
 
@@ -132,6 +132,36 @@ fn a_slow_commit_does_not_stop_delivery() {
     stage.cluster.broker_round_trip_time(1, Duration::ZERO).expect("quick");
     eventually("all are committed", || stage.committed() == [Some(50)]);
     member.leave();
+}
+
+/// What the client has not got an answer for it sends again by itself, in any order: however often
+/// the guard asks meanwhile, no second one is on its way.
+#[test]
+fn while_a_commit_is_on_its_way_no_second_one_follows() {
+    let stage = Stage::new("on-its-way", 1);
+    stage.ledger.slow_down(Duration::from_millis(20));
+    stage.produce(0, 60);
+    let mut settings = stage.settings(Protocol::Cooperative, "a");
+    settings.guard.commit_timeout = 150;
+    let member = Member::start(settings);
+    eventually("some took effect", || stage.ledger.effects() >= 10);
+    stage.cluster.broker_down(1).expect("down");
+    eventually("all took effect", || stage.ledger.effects() == 60);
+    // Time for the guard to ask several times more.
+    assert!(!within(Duration::from_millis(900), || false));
+    stage.cluster.broker_up(1).expect("up");
+    eventually("all are committed", || stage.committed() == [Some(60)]);
+    let stored = |event: &Event| match event {
+        Event::Committed { offset, .. } => Some(offset.as_i64()),
+        _ => None,
+    };
+    eventually("the answer is here", || {
+        member.events().iter().filter_map(stored).next_back() == Some(60)
+    });
+    let all: Vec<i64> = member.events().iter().filter_map(stored).collect();
+    assert!(all.is_sorted_by(|a, b| a < b), "each once and rising: {all:?}");
+    member.leave();
+    assert_eq!(stage.ledger.calls().len(), 60);
 }
 
 /// Between a loss of everything and the next assign with content no commit is answered: none was

@@ -215,9 +215,11 @@ impl Gateway<'_> {
         let flight =
             self.holding_of(partition, ticket.assignment()).and_then(|h| h.flights.get(&offset));
         let (Some(flight), Some(letters)) = (flight.cloned(), &mut self.letters) else {
-            tracing::error!(?partition, offset, ?reason,
-                "a record is to be given up and there is no dead-letter topic: it holds its \
-                 partition's commits. Give --dead-letter-topic");
+            if self.letters.is_none() {
+                tracing::error!(?partition, offset, ?reason,
+                    "a record is to be given up and there is no dead-letter topic: it holds its \
+                     partition's commits. Give --dead-letter-topic");
+            }
             let failed = rebalance_guard::Outcome::Failed { permanent: false };
             return self.duties.push_back(Duty::Answer(ticket, failed));
         };
