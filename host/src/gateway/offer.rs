@@ -27,7 +27,8 @@ impl Gateway<'_> {
             Ok(key) => (Some(Arc::from(key)), None),
             Err(none) => (None, Some(none.why)),
         };
-        let offered = Offered { record: Arc::new(record), key, error, delivered: Some(at), unanswered: None };
+        let offered =
+            Offered { record: Arc::new(record), key, error, delivered: Some(at), unanswered: None };
         let holding = self.holdings.get_mut(&partition);
         let waiting = holding.is_some_and(|holding| {
             let next = offered.record.offset.saturating_add(1);
@@ -216,9 +217,13 @@ impl Gateway<'_> {
             self.holding_of(partition, ticket.assignment()).and_then(|h| h.flights.get(&offset));
         let (Some(flight), Some(letters)) = (flight.cloned(), &mut self.letters) else {
             if self.letters.is_none() {
-                tracing::error!(?partition, offset, ?reason,
+                tracing::error!(
+                    ?partition,
+                    offset,
+                    ?reason,
                     "a record is to be given up and there is no dead-letter topic: it holds its \
-                     partition's commits. Give --dead-letter-topic");
+                     partition's commits. Give --dead-letter-topic"
+                );
             }
             let failed = rebalance_guard::Outcome::Failed { permanent: false };
             return self.duties.push_back(Duty::Answer(ticket, failed));
