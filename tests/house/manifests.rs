@@ -90,7 +90,7 @@ fn the_core_uses_nothing_that_is_not_listed() {
 
 #[test]
 fn every_dependency_says_what_it_is_for() {
-    let broken: Vec<String> = manifests().iter().flat_map(|file| unexplained(file)).collect();
+    let broken: Vec<String> = manifests().iter().flat_map(unexplained).collect();
     none("a few words above each dependency", &broken);
 }
 

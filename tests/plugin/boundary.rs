@@ -115,6 +115,7 @@ fn telling_all(params: &str, numbers: &[(u32, &str)], result: &str) -> String {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "a table, one row a broken answer")]
 fn an_answer_outside_the_contract_is_the_end_and_named() {
     type Call = fn(&mut PluginEngine) -> Result<(), EngineDead>;
     let admit: Call = |engine| engine.admit(Tick::ZERO, &record()).map(|_| ());
