@@ -275,7 +275,10 @@ fn a_poll_thread_that_stood_still_longer_than_the_session_loses_everything_first
     settings.engine =
         EngineFactory::new(|config| Ok(Mortal::stalling(config, 10, Duration::from_millis(3_500))));
     let member = Member::start(settings);
-    let still = |event: &Event| matches!(event, Event::EverythingLost { why } if why.contains("stood still longer"));
+    let still = |event: &Event| match event {
+        Event::EverythingLost { why } => why.contains("stood still longer"),
+        _ => false,
+    };
     eventually("the loss is told", || member.count(still) == 1);
     eventually("all are committed", || stage.committed() == [Some(20)]);
     let summary = member.leave();

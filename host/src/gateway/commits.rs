@@ -97,7 +97,8 @@ impl Gateway<'_> {
         if matches!(meaning, Meaning::Answer(CommitAnswer::Retry)) {
             tracing::debug!(%topic, partition, %offset, error = %code, "commit not stored yet");
         } else {
-            tracing::warn!(%topic, partition, %offset, error = %code, ?meaning, "commit not stored");
+            tracing::warn!(%topic, partition, %offset, error = %code, ?meaning,
+                "commit not stored");
         }
         let why = code.to_string();
         self.observer.event(&Event::CommitFailed { topic, partition, offset, why: why.clone() });

@@ -5,7 +5,7 @@
 //! | 2xx | done |
 //! | 412 | fenced: the receiver has seen a higher token, so a newer owner acts |
 //! | 408, 409, 425, 429, 5xx, nonsense | tried again; `Retry-After` counts, up to an hour |
-//! | none: refused, no connection or answer in time | unreachable: tried again, at no attempt's cost |
+//! | none: refused, not in time | unreachable: tried again, at no attempt's cost |
 //! | other 4xx, any 3xx | permanent: a `POST` is never redirected |
 
 mod resolve;
