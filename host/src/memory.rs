@@ -1,8 +1,8 @@
 //! Heap storage for a guard, in one allocation a table, built in place.
 
-use rebalance_guard::memory::{Layout, Memory, Parts, View};
-use rebalance_guard::memory::{Flight, FinishedKey, PartitionEntry, Place, ReportEntry};
 use rebalance_guard::Config;
+use rebalance_guard::memory::{FinishedKey, Flight, PartitionEntry, Place, ReportEntry};
+use rebalance_guard::memory::{Layout, Memory, Parts, View};
 
 /// Owned tables on the heap, sized for one [`Config`].
 #[derive(Clone, Debug)]

@@ -13,8 +13,8 @@ use rebalance_guard::{
 use rebalance_guard_fence::OwnershipFence;
 
 use super::lives::Row;
-use super::outage::{Outage, PutOff};
 use super::logs::Log;
+use super::outage::{Outage, PutOff};
 use super::{Event, GatewayError, Observer, Settings, StopSignal, Summary};
 use crate::clock::Clock;
 use crate::dead_letter::DeadLetterProducer;
