@@ -107,7 +107,7 @@ pub struct PartitionCounters {
     pub refused: u64,
     /// Records finished: completed, or dead-lettered and acknowledged.
     pub finished: u64,
-    /// Answers to tickets that were answered before, and stale answers to its commits and positions.
+    /// Answers to tickets answered before, and stale answers to its commits and positions.
     pub stale: u64,
     /// Assignments begun.
     pub assignments: u64,

@@ -125,8 +125,8 @@ impl State {
 
     /// Whether the storm policy holds records now.
     pub(crate) fn storm_holds(&self) -> bool {
-        // By pace alone: a partition that gets nothing done could never end a storm whose holds keep
-        // it from working.
+        // By pace alone: a partition that gets nothing done could never end a storm whose holds
+        // keep it from working.
         self.config.hold_in_storm
             && self.storm.level() == crate::Storm::Storm
             && self.storm.is_fast(&self.config)

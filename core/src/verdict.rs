@@ -17,8 +17,8 @@ pub enum Verdict {
     Skip(Skip),
     /// Not now: offer it again. Nothing above it in its partition is admitted until then.
     Hold(Hold),
-    /// Not here: drop it, and do not count on it: what was refused is read again by whoever owns the
-    /// partition, from the resume position on.
+    /// Not here: drop it, and do not count on it: what was refused is read again by whoever owns
+    /// the partition, from the resume position on.
     Refuse(Refuse),
 }
 
@@ -130,7 +130,7 @@ pub enum Seen {
 pub enum Answered {
     /// It counts.
     Done,
-    /// The ticket is dead, was answered before, or is of the kind that takes no such answer. Nothing
-    /// changed. Final, but for an answer of the wrong kind: that ticket still awaits its own.
+    /// The ticket is dead, was answered before, or is of the kind that takes no such answer.
+    /// Nothing changed. Final, but for an answer of the wrong kind: that ticket still awaits its own.
     Stale,
 }

@@ -274,8 +274,8 @@ impl Session {
         &self.commits
     }
 
-    /// Asks where these partitions resume, and with `check` whether that lies inside their logs; the
-    /// number comes back with the answer.
+    /// Asks where these partitions resume, and with `check` whether that lies inside their logs;
+    /// the number comes back with the answer.
     pub(crate) fn ask(&mut self, partitions: Vec<(String, i32)>, check: bool) -> u64 {
         self.lookup.ask(partitions, check)
     }
