@@ -38,7 +38,8 @@ fn no_function_is_longer_than_70_lines() {
     let word = concat!("too_many", "_lines");
     let allowed: Vec<String> = files()
         .iter()
-        .filter(|file| file.is_rust())
+        // A table of cases in a test reads best in one piece.
+        .filter(|file| is_product(file))
         .flat_map(|file| {
             let lines = file.lines().filter(|(_, line)| line.contains(word));
             lines.map(|(number, line)| file.at(number, line)).collect::<Vec<_>>()
