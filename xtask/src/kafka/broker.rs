@@ -24,6 +24,12 @@ pub(super) struct Options {
     /// Port for clients on 127.0.0.1; the controller takes a free one.
     #[arg(long, default_value_t = 9092)]
     port: u16,
+    /// Topic to create; may be given several times.
+    #[arg(long, value_name = "NAME")]
+    topic: Vec<String>,
+    /// Partitions of each topic.
+    #[arg(long, default_value_t = 6)]
+    partitions: u16,
 }
 
 /// Runs a broker until it ends or a signal ends it.
@@ -38,7 +44,11 @@ pub(super) fn run(workspace: &Workspace, library: &Path, options: &Options) -> R
     let mut broker =
         java.arg("kafka.Kafka").arg(&settings).spawn().context("java did not start")?;
     stop_it_with_us(broker.id())?;
-    announce(&mut broker, address)?;
+    if let Err(why) = set_up(&mut broker, library, options) {
+        // It may have ended by itself already.
+        let _ended = broker.kill();
+        return Err(why);
+    }
     let status = broker.wait().context("the broker could not be waited for")?;
     println!("the broker ended ({status})");
     Ok(())
@@ -97,20 +107,37 @@ fn properties(port: u16, controller: u16, data: &Path) -> String {
     lines.join("\n") + "\n"
 }
 
-fn announce(broker: &mut Child, address: (Ipv4Addr, u16)) -> Result<()> {
+fn set_up(broker: &mut Child, library: &Path, options: &Options) -> Result<()> {
+    let bootstrap = format!("127.0.0.1:{}", options.port);
+    wait_until_it_answers(broker, (Ipv4Addr::LOCALHOST, options.port))?;
+    for topic in &options.topic {
+        let mut tool = java(library, &[]);
+        tool.args(["org.apache.kafka.tools.TopicCommand", "--create", "--bootstrap-server"]);
+        tool.args([&bootstrap, "--topic", topic, "--partitions", &options.partitions.to_string()]);
+        shell::run_quietly(&mut tool).with_context(|| format!("topic {topic} not created"))?;
+    }
+    let jars = library.join("*");
+    println!("Apache Kafka answers: --bootstrap {bootstrap} (Ctrl-C ends it)");
+    println!(
+        "records from the terminal: java -cp '{}' org.apache.kafka.tools.ConsoleProducer \\\n    \
+         --bootstrap-server {bootstrap} --topic NAME",
+        jars.display()
+    );
+    Ok(())
+}
+
+fn wait_until_it_answers(broker: &mut Child, address: (Ipv4Addr, u16)) -> Result<()> {
     let watch = Stopwatch::start();
     while TcpStream::connect(address).is_err() {
         if let Some(status) = broker.try_wait().context("the broker could not be watched")? {
             bail!("the broker ended before it answered ({status}); its words stand above");
         }
         if watch.elapsed() > START_MAX {
-            broker.kill().context("the broker could not be ended")?;
             bail!("the broker did not answer within {}", Spent(START_MAX));
         }
         // Bounded by START_MAX: a port cannot be waited for in another way.
         thread::sleep(Duration::from_millis(100));
     }
-    println!("Apache Kafka answers: --bootstrap {}:{} (Ctrl-C ends it)", address.0, address.1);
     Ok(())
 }
 

@@ -16,19 +16,24 @@ pub(super) fn run(folder: &Path) -> Result<PathBuf> {
     need_java()?;
     let home = folder.join(VERSION);
     let library = home.join("lib");
-    let jar = format!("kafka_2.13-{VERSION}.jar");
-    if library.join(&jar).is_file() {
+    if missing(&library).is_none() {
         return Ok(library);
     }
     if shell::on_path("mvn").is_none() {
         bail!("Maven, which fetches Kafka, is missing (Debian: apt-get install maven)");
     }
-    println!("fetching Apache Kafka {VERSION} with Maven (43 MB)");
+    println!("fetching Apache Kafka {VERSION} with Maven (about 50 MB)");
     fetch(&home, &library)?;
-    if !library.join(&jar).is_file() {
+    if let Some(jar) = missing(&library) {
         bail!("Maven ended well and left no {jar} in {}", library.display());
     }
     Ok(library)
+}
+
+/// The broker's jar or the tools', when it is not there.
+fn missing(library: &Path) -> Option<String> {
+    let jars = [format!("kafka_2.13-{VERSION}.jar"), format!("kafka-tools-{VERSION}.jar")];
+    jars.into_iter().find(|jar| !library.join(jar).is_file())
 }
 
 fn need_java() -> Result<()> {
@@ -62,6 +67,7 @@ fn fetch(home: &Path, library: &Path) -> Result<()> {
 
 fn project() -> String {
     let dependencies = dependency("org.apache.kafka", "kafka_2.13", VERSION)
+        + &dependency("org.apache.kafka", "kafka-tools", VERSION)
         + &dependency("org.apache.logging.log4j", "log4j-slf4j-impl", "2.24.3");
     format!(
         "<project xmlns=\"http://maven.apache.org/POM/4.0.0\">\n  \
@@ -85,11 +91,12 @@ mod tests {
     use super::project;
 
     #[test]
-    fn the_project_names_kafka_and_a_logger() {
+    fn the_project_names_kafka_its_tools_and_a_logger() {
         let project = project();
         assert!(project.contains("<artifactId>kafka_2.13</artifactId>"));
         assert!(project.contains("<version>4.3.1</version>"));
         assert!(project.contains("<artifactId>log4j-slf4j-impl</artifactId>"));
-        assert_eq!(project.matches("<dependency>").count(), 2);
+        assert!(project.contains("<artifactId>kafka-tools</artifactId>"));
+        assert_eq!(project.matches("<dependency>").count(), 3);
     }
 }

@@ -19,7 +19,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Only fetch the jars (43 MB) into target/kafka/; does nothing when they are there.
+    /// Only fetch the jars (about 50 MB) into target/kafka/; does nothing when they are there.
     Fetch,
     /// Fetch when needed, then run one broker in the foreground until Ctrl-C.
     ///
