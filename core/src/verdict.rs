@@ -131,6 +131,7 @@ pub enum Answered {
     /// It counts.
     Done,
     /// The ticket is dead, was answered before, or is of the kind that takes no such answer.
-    /// Nothing changed. Final, but for an answer of the wrong kind: that ticket still awaits its own.
+    /// Nothing changed. Final, but for an answer of the wrong kind: that ticket still awaits
+    /// its own.
     Stale,
 }

@@ -1,7 +1,7 @@
 //! A real Apache Kafka for tests: one node (KRaft) on loopback, started from jars and ended with
 //! the test process, however that ends.
 //!
-//! `RG_KAFKA_LIB` names the folder with the jars (`cargo xtask kafka` fetches them), or
+//! `RG_KAFKA_LIB` names the folder with the jars (`cargo xtask kafka fetch` fetches them), or
 //! `RG_KAFKA_BOOTSTRAP` a broker that runs already. With neither the real-Kafka suites are skipped
 //! with one loud line, and fail when `RG_REQUIRE=1`.
 
@@ -74,7 +74,7 @@ impl Broker {
         match env::var_os("RG_KAFKA_LIB") {
             Some(jars) => Some(Self::start(Path::new(&jars))),
             None => {
-                skip("neither RG_KAFKA_LIB (`cargo xtask kafka`) nor RG_KAFKA_BOOTSTRAP is set")
+                skip("neither RG_KAFKA_LIB (`cargo xtask kafka fetch`) nor RG_KAFKA_BOOTSTRAP is set")
             }
         }
     }
