@@ -74,7 +74,7 @@ impl Broker {
         match env::var_os("RG_KAFKA_LIB") {
             Some(jars) => Some(Self::start(Path::new(&jars))),
             None => {
-                skip("neither RG_KAFKA_LIB (`cargo xtask kafka fetch`) nor RG_KAFKA_BOOTSTRAP is set")
+                skip("no RG_KAFKA_LIB (`cargo xtask kafka fetch`) and no RG_KAFKA_BOOTSTRAP")
             }
         }
     }
