@@ -73,9 +73,7 @@ impl Broker {
         }
         match env::var_os("RG_KAFKA_LIB") {
             Some(jars) => Some(Self::start(Path::new(&jars))),
-            None => {
-                skip("no RG_KAFKA_LIB (`cargo xtask kafka fetch`) and no RG_KAFKA_BOOTSTRAP")
-            }
+            None => skip("no RG_KAFKA_LIB (`cargo xtask kafka fetch`) and no RG_KAFKA_BOOTSTRAP"),
         }
     }
 
