@@ -42,7 +42,7 @@ fn a_sink_that_hangs_holds_the_offsets_and_the_end_says_what_was_left() {
     // Kept open and never answered, until the test ends.
     let url = sink(std::mem::forget);
     let mut gateway = kafka.run("hangs", &["--sink", &url, "--sink-timeout", "300ms"]);
-    gateway.until("a failure", |it| it.stderr().contains("effect failed"));
+    gateway.until("an outage", |it| it.stderr().contains("the sink cannot be reached"));
     gateway.signal("-TERM");
     assert_eq!(gateway.code(), 0, "{}", gateway.stderr());
     assert!(gateway.stderr().contains("left for the next owner"), "{}", gateway.stderr());
