@@ -141,13 +141,16 @@ impl<'a> Stage<'a> {
     fn faults(&mut self) {
         let half = self.case.distinct() * 45 / 100;
         self.until("45 % of the orders", |this| this.effects() >= half as usize);
-        let done = self.effects() * 100 / self.case.distinct() as usize;
-        assert!((40..=60).contains(&done), "the kill comes at {done} %");
-        // Who joined first may be through with its partitions: the kill takes the busiest.
-        let busiest = (0..3).max_by_key(|member| self.waiting(*member)).unwrap_or(0);
-        self.members.swap(0, busiest);
+        // A member works through few partitions at a time: the kill takes the busiest, in the
+        // middle of one.
+        let busiest = |this: &Self| (0..3).max_by_key(|member| this.waiting(*member)).unwrap_or(0);
+        self.until("records in flight", |this| this.waiting(busiest(this)) >= 150);
+        let victim = busiest(self);
+        self.members.swap(0, victim);
         let in_flight = self.waiting(0);
         assert!(in_flight >= 100, "{in_flight} records in flight at the kill");
+        let done = self.effects() * 100 / self.case.distinct() as usize;
+        assert!((40..=60).contains(&done), "the kill comes at {done} %");
         self.fault(0, "-KILL");
         self.fault(1, "-STOP");
         let thaw = clock::now() + FROZEN;
