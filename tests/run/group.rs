@@ -1,5 +1,6 @@
 //! Members as processes of the real binary.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -49,6 +50,22 @@ impl Member {
             assert!(clock::now() < deadline, "{} does not end: {}", self.name, self.logs());
             std::thread::park_timeout(Duration::from_millis(20));
         }
+    }
+
+    /// The partitions that its log says it owns.
+    pub(crate) fn assigned(&self) -> BTreeSet<i32> {
+        let text = std::fs::read_to_string(&self.log).unwrap_or_default();
+        let mut owned = BTreeSet::new();
+        for line in text.lines() {
+            let number = line.split(" partition=").nth(1).and_then(|rest| rest.split(' ').next());
+            let Some(number) = number.and_then(|text| text.parse().ok()) else { continue };
+            if line.contains(": assigned topic=") {
+                owned.insert(number);
+            } else if line.contains(": assignment ended") {
+                owned.remove(&number);
+            }
+        }
+        owned
     }
 
     /// The end of its logs.
