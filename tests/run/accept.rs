@@ -69,7 +69,7 @@ struct Stage<'a> {
     started: u32,
     /// The log ends: all was produced before the members started.
     ends: Vec<i64>,
-    /// For each fault, the partitions that its victim worked on.
+    /// For each fault, the partitions that its victim owned or worked on.
     touched: Vec<BTreeSet<i32>>,
 }
 
@@ -165,7 +165,9 @@ impl<'a> Stage<'a> {
     }
 
     fn fault(&mut self, member: usize, signal: &str) {
-        let owned = self.owned(member);
+        // What it owns, begun or not, and what it was the last to work on.
+        let mut owned = self.members[member].assigned();
+        owned.extend(self.owned(member));
         assert!(!owned.is_empty(), "{} has work", self.members[member].name);
         self.members[member].signal(signal);
         self.touched.push(owned);
