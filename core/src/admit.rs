@@ -8,8 +8,8 @@ use crate::report::ReportKind;
 use crate::state::NO_OFFSET;
 use crate::window::Known;
 use crate::{
-    Fenced, Hold, KeyPolicy, Offset, Output, Reason, Record, Refuse, Seen, Skip, Tick, TicketKind,
-    Verdict,
+    Assignment, Event, Fenced, Hold, KeyPolicy, Offset, Output, Reason, Record, Refuse, Seen, Skip,
+    Tick, TicketKind, Verdict,
 };
 
 /// How an offered offset relates to what was admitted in this assignment.
@@ -29,6 +29,8 @@ struct Offered {
     slot: u32,
     offset: u64,
     standing: Standing,
+    /// The record's leader epoch + 1, 0: not told.
+    epoch: u64,
 }
 
 impl Logic<'_> {
@@ -37,10 +39,12 @@ impl Logic<'_> {
         let Some(slot) = self.find(record.partition) else {
             let verdict = Verdict::Refuse(Refuse::Fenced(self.not_owned()));
             self.count_verdict(None, verdict);
+            self.note_refusal(record, None, verdict);
             return verdict;
         };
         let verdict = self.admit(slot, record);
         self.count_verdict(Some(slot), verdict);
+        self.note_refusal(record, Some(slot), verdict);
         verdict
     }
 
@@ -57,7 +61,7 @@ impl Logic<'_> {
             return Verdict::Hold(Hold::Owed(offset_of(owed)));
         }
         if self.entry(slot).start == Start::Unknown {
-            let offered = Offered { slot, offset, standing: Standing::New };
+            let offered = Offered { slot, offset, standing: Standing::New, epoch: 0 };
             return self.hold(offered, Hold::ResumeUnknown, None);
         }
         let fixes_resume = self.entry(slot).settled == NO_OFFSET;
@@ -83,7 +87,28 @@ impl Logic<'_> {
     }
 
     fn admit_owned(&mut self, slot: u32, offset: u64, record: &Record<'_>) -> Verdict {
-        let offered = Offered { slot, offset, standing: self.standing(slot, offset) };
+        let epoch = record.leader_epoch.and_then(|epoch| u64::try_from(epoch).ok());
+        let epoch = epoch.map_or(0, |epoch| epoch.saturating_add(1));
+        let standing = self.standing(slot, offset);
+        let offered = Offered { slot, offset, standing, epoch };
+        if standing != Standing::New {
+            return self.admit_known(offered, record);
+        }
+        let contradicts = self.contradicts(slot, epoch);
+        let verdict = if !contradicts && self.is_carried(slot, offset) {
+            self.skip_carried(offered)
+        } else {
+            self.admit_known(offered, record)
+        };
+        if contradicts && !matches!(verdict, Verdict::Refuse(_)) {
+            self.void_carried(slot);
+        }
+        verdict
+    }
+
+    /// The checks after the carried set: key, offset, room.
+    fn admit_known(&mut self, offered: Offered, record: &Record<'_>) -> Verdict {
+        let Offered { slot, offset, .. } = offered;
         let key = Key::of(record, &self.state.config);
         if let Some(key) = &key {
             match self.known(key) {
@@ -138,9 +163,28 @@ impl Logic<'_> {
         }
     }
 
+    /// A record that an owner before finished: it never touches the key window.
+    fn skip_carried(&mut self, offered: Offered) -> Verdict {
+        let Offered { slot, offset, .. } = offered;
+        if !self.budget_has_room(slot) {
+            return self.hold(offered, Hold::Budget, None);
+        }
+        self.enter_finished(offered);
+        self.pay_debt(slot, offset);
+        self.room_taken(slot);
+        Verdict::Skip(Skip::Carried)
+    }
+
+    /// A new record takes a place and is finished at once.
+    fn enter_finished(&mut self, offered: Offered) {
+        self.note_admitted(offered);
+        let number = self.push_place(offered.slot, offered.offset);
+        self.finish_record(offered.slot, number);
+    }
+
     /// A record whose key is known already. `first` is the copy in flight, `None` when finished.
     fn skip(&mut self, offered: Offered, first: Option<u32>) -> Verdict {
-        let Offered { slot, offset, standing } = offered;
+        let Offered { slot, offset, standing, .. } = offered;
         let enters = standing != Standing::Old;
         if let Some(place) = first.filter(|_| enters) {
             let first = self.flight(place);
@@ -155,11 +199,7 @@ impl Logic<'_> {
             return self.hold(offered, Hold::Budget, None);
         }
         match standing {
-            Standing::New => {
-                self.note_admitted(slot, offset);
-                let number = self.push_place(slot, offset);
-                self.finish_record(slot, number);
-            }
+            Standing::New => self.enter_finished(offered),
             Standing::Abandoned(number) => self.finish_record(slot, number),
             Standing::Old => {}
         }
@@ -214,7 +254,7 @@ impl Logic<'_> {
 
     /// Holds the record: nothing above it is admitted until it was offered again.
     fn hold(&mut self, offered: Offered, why: Hold, busy: Option<BusyKey>) -> Verdict {
-        let Offered { slot, offset, standing } = offered;
+        let Offered { slot, offset, standing, .. } = offered;
         let readmission = matches!(standing, Standing::Abandoned(_));
         match self.entry(slot).debt {
             Some(debt) if offset < debt.offset && !readmission => {
@@ -224,7 +264,10 @@ impl Logic<'_> {
             }
             Some(debt) if offset < debt.offset => {}
             _ if switched_off!(self, P7) => {}
-            _ => self.entry_mut(slot).debt = Some(Debt { offset, busy, readmission }),
+            _ => {
+                self.gets_stuck(slot);
+                self.entry_mut(slot).debt = Some(Debt { offset, busy, readmission });
+            }
         }
         self.state.attend();
         Verdict::Hold(why)
@@ -247,14 +290,14 @@ impl Logic<'_> {
     }
 
     fn take(&mut self, offered: Offered, record: &Record<'_>, key: Option<Key>) -> Verdict {
-        let Offered { slot, offset, standing } = offered;
+        let Offered { slot, offset, standing, .. } = offered;
         let number = match standing {
             Standing::Abandoned(number) => {
                 self.reopen_place(slot, number);
                 number
             }
             Standing::New | Standing::Old => {
-                self.note_admitted(slot, offset);
+                self.note_admitted(offered);
                 self.push_place(slot, offset)
             }
         };
@@ -285,8 +328,13 @@ impl Logic<'_> {
     }
 
     /// Bookkeeping of every record that takes a place.
-    fn note_admitted(&mut self, slot: u32, offset: u64) {
+    fn note_admitted(&mut self, offered: Offered) {
+        let Offered { slot, offset, epoch, .. } = offered;
         let entry = self.entry_mut(slot);
+        if epoch > entry.epoch {
+            entry.epoch = epoch;
+            entry.set_changed = true;
+        }
         let first = entry.last_admitted == NO_OFFSET;
         let (partition, resume) = (entry.partition, entry.resume);
         entry.last_admitted = offset;
@@ -295,6 +343,14 @@ impl Logic<'_> {
             let (from, to) = (offset_of(resume), offset_of(offset));
             self.report(slot, ReportKind::Gap, Output::Gap { partition, from, to });
         }
+        self.pass_carried(slot);
+    }
+
+    fn note_refusal(&mut self, record: &Record<'_>, slot: Option<u32>, verdict: Verdict) {
+        let Verdict::Refuse(why) = verdict else { return };
+        let assignment = slot.and_then(|slot| Assignment::new(self.entry(slot).assignment));
+        let (partition, offset) = (record.partition, record.offset.value());
+        self.note_entry(Some(partition), assignment, offset, Event::Refused(why));
     }
 
     fn count_verdict(&mut self, slot: Option<u32>, verdict: Verdict) {
@@ -302,6 +358,7 @@ impl Logic<'_> {
         let one = match verdict {
             Verdict::Run(_) => &mut counters.run,
             Verdict::Park(..) => &mut counters.parked,
+            Verdict::Skip(Skip::Carried) => &mut counters.skipped_carried,
             Verdict::Skip(Skip::DuplicateFinished) => &mut counters.skipped_finished,
             Verdict::Skip(Skip::DuplicateInFlight) => &mut counters.skipped_in_flight,
             Verdict::Hold(Hold::Owed(_)) => &mut counters.held_owed,

@@ -4,8 +4,8 @@ use crate::flight::Status;
 use crate::logic::{Logic, switched_off};
 use crate::partition::Phase;
 use crate::retry;
-use crate::state::NO_SLOT;
-use crate::{Answered, Ended, Outcome, Reason, Tick, Ticket};
+use crate::state::{NO_OFFSET, NO_SLOT};
+use crate::{Answered, Ended, Event, Outcome, Reason, Tick, Ticket};
 
 impl Logic<'_> {
     pub(crate) fn answer_at(&mut self, now: Tick, ticket: Ticket, outcome: Outcome) -> Answered {
@@ -34,6 +34,7 @@ impl Logic<'_> {
 
     fn stale_answer(&mut self, ticket: Ticket) -> Answered {
         self.state.counters.stale_answers = self.state.counters.stale_answers.saturating_add(1);
+        self.note_entry(None, Some(ticket.assignment), NO_OFFSET, Event::StaleAnswer);
         let mut slot = self.state.owned.head;
         while slot != NO_SLOT {
             let entry = self.entry_mut(slot);

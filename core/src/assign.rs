@@ -1,12 +1,16 @@
 //! Ownership begins: assign, the late position, rewind.
 
 use crate::admit::offset_of;
+use crate::carried::Carried;
 use crate::commit::highest;
 use crate::logic::Logic;
 use crate::partition::{Phase, Start};
 use crate::report::ReportKind;
 use crate::state::NO_OFFSET;
-use crate::{Assignment, Ended, InputError, Offset, Output, Partition, Reply, Resume, Tick};
+use crate::{
+    Assignment, Ended, Event, InputError, Offset, Output, Partition, Reply, Resume, Tick,
+    WaitReason,
+};
 
 impl Logic<'_> {
     /// Applies whole or not at all.
@@ -14,13 +18,13 @@ impl Logic<'_> {
         &mut self,
         now: Tick,
         generation: Option<i32>,
-        partitions: &[(Partition, Resume)],
+        partitions: &[(Partition, Resume<'_>)],
     ) -> Result<Reply, InputError> {
         self.pass_time(now);
         self.check_assign(partitions)?;
         let generation = generation.and_then(|number| u32::try_from(number).ok()).unwrap_or(0);
         if self.state.owned_count == 0 && !partitions.is_empty() {
-            self.state.lease_start = self.state.now;
+            self.state.lease_begins();
         }
         self.state.lease_expired = false;
         self.keep_named(partitions);
@@ -37,13 +41,16 @@ impl Logic<'_> {
         }
         if self.state.owned_count > 0 {
             self.state.wake_at(self.state.lease_start.after(self.state.config.lease));
+            self.schedule_poll_budget();
+        } else {
+            self.wait_is_for(WaitReason::NothingAssigned);
         }
         self.storm_counts_assign(generation, !partitions.is_empty());
         self.state_storm();
         Ok(Reply::Done)
     }
 
-    fn check_assign(&mut self, partitions: &[(Partition, Resume)]) -> Result<(), InputError> {
+    fn check_assign(&mut self, partitions: &[(Partition, Resume<'_>)]) -> Result<(), InputError> {
         if self.state.dead {
             return Err(InputError::Dead);
         }
@@ -57,7 +64,7 @@ impl Logic<'_> {
         self.check_capacity(partitions)
     }
 
-    fn check_capacity(&mut self, partitions: &[(Partition, Resume)]) -> Result<(), InputError> {
+    fn check_capacity(&mut self, partitions: &[(Partition, Resume<'_>)]) -> Result<(), InputError> {
         let (mut unknown, mut remembered) = (0_u32, 0_u32);
         for (partition, _) in partitions {
             match self.find(*partition) {
@@ -89,7 +96,7 @@ impl Logic<'_> {
         }
     }
 
-    fn distinct_unknown(&self, partitions: &[(Partition, Resume)]) -> u32 {
+    fn distinct_unknown(&self, partitions: &[(Partition, Resume<'_>)]) -> u32 {
         let mut distinct: u32 = 0;
         for (position, (partition, _)) in partitions.iter().enumerate() {
             let before = partitions.iter().take(position);
@@ -103,7 +110,7 @@ impl Logic<'_> {
     }
 
     /// Remembered partitions that are named must not be forgotten for the sake of others.
-    fn keep_named(&mut self, partitions: &[(Partition, Resume)]) {
+    fn keep_named(&mut self, partitions: &[(Partition, Resume<'_>)]) {
         for (partition, _) in partitions {
             let Some(slot) = self.find(*partition) else {
                 continue;
@@ -152,10 +159,10 @@ impl Logic<'_> {
         self.join_owned(slot);
     }
 
-    fn start_at(&mut self, slot: u32, resume: Resume) {
+    fn start_at(&mut self, slot: u32, resume: Resume<'_>) {
         let entry = self.entry_mut(slot);
         let (start, offset) = match resume {
-            Resume::Committed(offset) => (Start::Committed, offset.value()),
+            Resume::Committed { offset, .. } => (Start::Committed, offset.value()),
             Resume::Empty(offset) => (Start::Empty, offset.map_or(NO_OFFSET, Offset::value)),
             Resume::At(offset) => (Start::At, offset.value()),
             Resume::Unknown => (Start::Unknown, NO_OFFSET),
@@ -166,6 +173,15 @@ impl Logic<'_> {
         let held_by_group = if start == Start::Committed { offset } else { NO_OFFSET };
         entry.offered = held_by_group;
         entry.confirmed = held_by_group;
+        entry.carried = Carried::NONE;
+        entry.ignored = None;
+        entry.epoch = 0;
+        entry.string_offered = 0;
+        entry.string_confirmed = 0;
+        entry.set_changed = false;
+        if let Resume::Committed { offset, metadata } = resume {
+            self.carry(slot, offset.value(), metadata);
+        }
     }
 
     fn finish_assign(&mut self, partition: Partition) {
@@ -176,6 +192,8 @@ impl Logic<'_> {
             return;
         }
         self.entry_mut(slot).named = false;
+        let resume = self.entry(slot).resume;
+        self.note_at(slot, resume, Event::Assigned);
         self.note_start(slot);
         self.schedule_commit(slot);
     }
@@ -193,6 +211,7 @@ impl Logic<'_> {
             let (from, to) = (offset_of(from), offset_of(to));
             self.report(slot, ReportKind::StepBack, Output::StepBack { partition, from, to });
         }
+        self.report_ignored(slot);
     }
 
     pub(crate) fn position_at(
@@ -200,7 +219,7 @@ impl Logic<'_> {
         now: Tick,
         partition: Partition,
         assignment: Assignment,
-        resume: Resume,
+        resume: Resume<'_>,
     ) -> Result<Reply, InputError> {
         self.pass_time(now);
         let Some(slot) = self.current(partition, assignment) else {
@@ -254,6 +273,7 @@ impl Logic<'_> {
             slot,
             if group_empty { Resume::Empty(Some(offset)) } else { Resume::At(offset) },
         );
+        self.note_at(slot, offset.value(), Event::Assigned);
         self.schedule_commit(slot);
         Ok(Reply::Done)
     }

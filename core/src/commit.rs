@@ -1,9 +1,10 @@
 //! Commits: what is offered, when, and what the answers mean.
 
+use crate::carried::SetText;
 use crate::logic::{Logic, switched_off};
 use crate::partition::{PartitionEntry, Phase, Start};
 use crate::state::NO_OFFSET;
-use crate::{Assignment, CommitAnswer, Offset, Partition, Reply, Scope, Tick};
+use crate::{Assignment, CommitAnswer, Event, Offset, Partition, Reply, Scope, Tick};
 
 impl Logic<'_> {
     /// The completion mark, or the one fixed when the assignment was sealed.
@@ -18,36 +19,70 @@ impl Logic<'_> {
         self.running_mark(slot)
     }
 
-    /// Whether the group still has to learn the mark.
+    /// Whether the group still has to learn the mark, or the set above it.
     pub(crate) fn commit_is_needed(&self, slot: u32) -> bool {
+        self.needs(slot, |entry| self.string(slot) != entry.string_confirmed)
+    }
+
+    /// As [`Logic::commit_is_needed`], without looking at the set: true when it may have changed.
+    fn commit_may_be_needed(&self, slot: u32) -> bool {
+        self.needs(slot, |entry| {
+            self.set_may_differ(entry) || entry.string_offered != entry.string_confirmed
+        })
+    }
+
+    fn needs(&self, slot: u32, set_is_news: impl FnOnce(&PartitionEntry) -> bool) -> bool {
         let entry = self.entry(slot);
         let Some(mark) = self.mark(slot) else {
             return false;
         };
-        let news = entry.confirmed == NO_OFFSET || mark > entry.confirmed;
         let allowed = match entry.start {
             Start::Committed | Start::Empty => true,
             Start::At => entry.finished_any,
             Start::Unknown => false,
         };
-        news && allowed && mark >= entry.floor
+        allowed
+            && mark >= entry.floor
+            && (entry.confirmed == NO_OFFSET
+                || mark > entry.confirmed
+                || (mark == entry.confirmed && set_is_news(entry)))
     }
 
-    /// When the mark is due to be offered, if it is to be offered at all.
+    /// Identity of the string as it stands. It is looked at only when it may differ.
+    fn string(&self, slot: u32) -> u64 {
+        let entry = self.entry(slot);
+        if self.set_may_differ(entry) {
+            self.set_text(slot).identity()
+        } else {
+            entry.string_offered
+        }
+    }
+
+    /// Whether the string may be another than the one offered last.
+    const fn set_may_differ(&self, entry: &PartitionEntry) -> bool {
+        entry.set_changed
+            && self.state.config.metadata_max > 0
+            && (entry.places > entry.unfinished
+                || !entry.carried.is_empty()
+                || entry.string_offered != 0)
+    }
+
+    /// When the mark, or the set above it, may be due to be offered: never later than it is.
     pub(crate) fn offer_due(&self, slot: u32) -> Option<Tick> {
         let entry = self.entry(slot);
         #[cfg(feature = "mutants")]
         if entry.reoffer != NO_OFFSET {
             return Some(self.state.now);
         }
-        if entry.open != NO_OFFSET || !self.commit_is_needed(slot) {
+        if entry.open != NO_OFFSET || !self.commit_may_be_needed(slot) {
             return None;
         }
         if entry.phase == Phase::Committing || entry.again_at.is_some() {
             return Some(entry.again_at.unwrap_or(self.state.now));
         }
         let mark = self.mark(slot)?;
-        if entry.offered != NO_OFFSET && mark <= entry.offered {
+        let set_alone = entry.offered != NO_OFFSET && mark <= entry.offered;
+        if set_alone && (mark < entry.offered || !self.set_may_differ(entry)) {
             return None;
         }
         if entry.finished_since_offer >= self.state.config.commit_count {
@@ -65,8 +100,30 @@ impl Logic<'_> {
         }
     }
 
-    /// Offers the mark.
-    pub(crate) fn offer(&mut self, slot: u32) -> Offset {
+    /// Whether an offer that may be due is one: looks at the set.
+    pub(crate) fn is_news(&mut self, slot: u32) -> bool {
+        #[cfg(feature = "mutants")]
+        if self.entry(slot).reoffer != NO_OFFSET {
+            return true;
+        }
+        if self.entry(slot).set_changed && self.string(slot) == self.entry(slot).string_offered {
+            self.entry_mut(slot).set_changed = false;
+        }
+        if !self.commit_is_needed(slot) {
+            return false;
+        }
+        let entry = self.entry(slot);
+        let forced = entry.phase == Phase::Committing || entry.again_at.is_some();
+        forced || entry.set_changed || self.mark(slot) != Some(entry.offered)
+    }
+
+    /// Offers the mark and the set above it: the offset, and the length of the string.
+    pub(crate) fn offer(&mut self, slot: u32) -> (Offset, u16) {
+        let set = self.set_text(slot);
+        if set == SetText::TooLong {
+            let counters = &mut self.state.counters;
+            counters.metadata_dropped = counters.metadata_dropped.saturating_add(1);
+        }
         let value = self.take_reoffer(slot).or_else(|| self.mark(slot)).unwrap_or(0);
         let now = self.state.now;
         let due = now.after(self.state.config.commit_timeout);
@@ -79,18 +136,21 @@ impl Logic<'_> {
         entry.last_offer_tick = now;
         entry.finished_since_offer = 0;
         entry.again_at = None;
+        entry.string_offered = set.identity();
+        entry.set_changed = false;
         self.state.wake_at(due);
         self.state.counters.commits_offered = self.state.counters.commits_offered.saturating_add(1);
-        crate::admit::offset_of(value)
+        (crate::admit::offset_of(value), set.len())
     }
 
     /// The last commit of a sealed assignment is offered at once, unless the open offer is it.
     pub(crate) fn begin_committing(&mut self, slot: u32) {
         let now = self.state.now;
         let deadline = now.after(self.state.config.commit_timeout);
+        let string = self.string(slot);
         let entry = self.entry_mut(slot);
         entry.deadline = deadline;
-        if entry.open != entry.sealed_mark {
+        if entry.open != entry.sealed_mark || string != entry.string_offered {
             entry.open = NO_OFFSET;
             entry.again_at = Some(now);
         }
@@ -104,6 +164,7 @@ impl Logic<'_> {
             let counters = &mut self.state.counters;
             counters.commits_given_up = counters.commits_given_up.saturating_add(1);
         }
+        self.note_at(slot, NO_OFFSET, Event::Released { stored });
         self.unown(slot);
     }
 
@@ -155,6 +216,9 @@ impl Logic<'_> {
         entry.confirmed = highest(entry.confirmed, offset);
         entry.group_holds = true;
         entry.ever_confirmed = highest(entry.ever_confirmed, offset);
+        if offset == entry.offered {
+            entry.string_confirmed = entry.string_offered;
+        }
         if entry.open != NO_OFFSET && offset >= entry.open {
             entry.open = NO_OFFSET;
         }
@@ -184,15 +248,17 @@ impl Logic<'_> {
         self.schedule_commit(slot);
     }
 
-    /// Refused for what it says: at once again the first time, then once per commit time; the
-    /// second refusal ends Committing.
+    /// Refused for what it says: at once again the first time, without metadata, then once per
+    /// commit time; the second refusal ends Committing.
     fn rejected(&mut self, slot: u32) {
         self.state.counters.commits_rejected =
             self.state.counters.commits_rejected.saturating_add(1);
         let entry = self.entry_mut(slot);
         entry.rejected = entry.rejected.saturating_add(1);
+        entry.set_changed = true;
         let first = entry.rejected == 1;
-        if !first && entry.phase == Phase::Committing {
+        let committing = entry.phase == Phase::Committing;
+        if committing && (!first || !self.commit_is_needed(slot)) {
             self.end_committing(slot, false);
             return;
         }

@@ -56,6 +56,16 @@ pub struct Config {
     pub storm_calm: u16,
     /// Hold records while in a storm.
     pub hold_in_storm: bool,
+    /// Unfinished or owed records without progress for so long are a stall; at least 1.
+    pub stall_after: u64,
+    /// Refusals and transitions that are kept to be read.
+    pub journal: u32,
+    /// The longest commit metadata, in bytes; 0 neither writes nor reads any. The broker's own
+    /// limit is `offset.metadata.max.bytes`, 4,096 by default.
+    pub metadata_max: u16,
+    /// A finished key is forgotten when it is so old; at least 1. `None`: only when newer ones
+    /// need its place.
+    pub key_age: Option<u64>,
     /// The operator's epoch, raised after a group was deleted and its generations began again.
     pub epoch: u32,
     /// Number of the first assignment; 1 or more. See [`Assignment`](crate::Assignment).
@@ -106,6 +116,12 @@ impl Config {
         if self.commit_timeout == 0 {
             return Err(ConfigError::Zero("commit_timeout"));
         }
+        if self.stall_after == 0 {
+            return Err(ConfigError::Zero("stall_after"));
+        }
+        if matches!(self.key_age, Some(0)) {
+            return Err(ConfigError::Zero("key_age"));
+        }
         if self.lease == 0 {
             return Err(ConfigError::Zero("lease"));
         }
@@ -133,6 +149,9 @@ impl Config {
         }
         if self.budget > Self::ENTRIES_MAX {
             return Err(ConfigError::TooLarge("budget"));
+        }
+        if self.journal > Self::ENTRIES_MAX {
+            return Err(ConfigError::TooLarge("journal"));
         }
         if self.storm_at > Self::STORM_AT_MAX {
             return Err(ConfigError::TooLarge("storm_at"));
@@ -167,6 +186,10 @@ impl Default for Config {
             storm_rising: 3,
             storm_at: 5,
             storm_calm: 1,
+            stall_after: 60_000,
+            journal: 256,
+            metadata_max: 3_072,
+            key_age: None,
             hold_in_storm: false,
             epoch: 0,
             first_assignment: 1,

@@ -12,6 +12,8 @@ pub struct Counters {
     pub skipped_finished: u64,
     /// Records skipped because their key was in flight.
     pub skipped_in_flight: u64,
+    /// Records skipped because the commit's metadata named them as finished.
+    pub skipped_carried: u64,
     /// Records held behind a debt.
     pub held_owed: u64,
     /// Records held because the resume position is unknown.
@@ -77,6 +79,10 @@ pub struct Counters {
     pub commits_rejected: u64,
     /// Commits answered not-mine or fatal.
     pub commits_not_mine: u64,
+    /// Commit metadata that was not used.
+    pub metadata_ignored: u64,
+    /// Commits offered without their metadata because it would be longer than `metadata_max`.
+    pub metadata_dropped: u64,
     /// Committing phases that ended without their commit being stored.
     pub commits_given_up: u64,
     /// Leases that ran out.
@@ -85,6 +91,10 @@ pub struct Counters {
     pub rebalances: u64,
     /// Storms begun.
     pub storms: u64,
+    /// Stalls told.
+    pub stalls: u64,
+    /// Poll budgets told.
+    pub poll_budgets: u64,
     /// Calls whose tick was before an earlier one's.
     pub late_ticks: u64,
     /// Finished keys evicted by newer ones.

@@ -4,9 +4,9 @@ use crate::logic::Logic;
 use crate::memory::{Layout, Memory};
 use crate::state::State;
 use crate::{
-    Answered, Assignment, CommitAnswer, Config, ConfigError, Counters, Input, InputError, Offset,
-    Outcome, Output, Partition, PartitionCounters, Progress, Record, Reply, Resume, Scope, Storm,
-    Tick, Ticket, Verdict,
+    Answered, Assignment, CommitAnswer, Config, ConfigError, Counters, Input, InputError,
+    JournalEntry, Offset, Outcome, Output, Partition, PartitionCounters, Progress, Record, Reply,
+    Resume, Scope, Storm, Tick, Ticket, Verdict, Waiting,
 };
 
 /// The safety core between a Kafka client and a side effect.
@@ -23,12 +23,20 @@ use crate::{
 /// use rebalance_guard::{Config, Guard, Offset, Outcome, Output, Partition, Record, Resume};
 /// use rebalance_guard::{StaticMemory, Tick, Verdict};
 ///
-/// let config = Config { partitions: 4, window: 8, keys: 16, budget: 8, ..Config::default() };
-/// let mut guard = Guard::new(StaticMemory::<4, 8, 16, 8>::new(), config)?;
+/// let config = Config {
+///     partitions: 4,
+///     window: 8,
+///     keys: 16,
+///     budget: 8,
+///     metadata_max: 64,
+///     journal: 8,
+///     ..Config::default()
+/// };
+/// let mut guard = Guard::new(StaticMemory::<4, 8, 16, 8, 64, 8>::new(), config)?;
 /// let orders = Partition::new(0, 3);
 /// let at = |ms| Tick::new(ms).unwrap_or(Tick::MAX);
 ///
-/// guard.assign(at(0), Some(7), &[(orders, Resume::Committed(Offset::new(100)?))])?;
+/// guard.assign(at(0), Some(7), &[(orders, Resume::committed(Offset::new(100)?))])?;
 /// let record = Record::new(orders, Offset::new(100)?, Some(b"order-1"));
 /// let Verdict::Run(ticket) = guard.admit(at(1), record) else { panic!("it may run") };
 /// guard.answer(at(2), ticket, Outcome::Completed);
@@ -116,7 +124,7 @@ impl<M: Memory> Guard<M> {
         &mut self,
         now: Tick,
         generation: Option<i32>,
-        partitions: &[(Partition, Resume)],
+        partitions: &[(Partition, Resume<'_>)],
     ) -> Result<Reply, InputError> {
         self.handle(now, Input::Assign { generation, partitions })
     }
@@ -130,7 +138,7 @@ impl<M: Memory> Guard<M> {
         now: Tick,
         partition: Partition,
         assignment: Assignment,
-        resume: Resume,
+        resume: Resume<'_>,
     ) -> Result<Reply, InputError> {
         self.handle(now, Input::Position { partition, assignment, resume })
     }
@@ -213,6 +221,33 @@ impl<M: Memory> Guard<M> {
     /// earlier than anything falls due, never later.
     pub fn poll_timeout(&self) -> Option<Tick> {
         self.state.next_due()
+    }
+
+    /// Writes the string to commit with the [`Output::Commit`] of `partition` that was pulled last
+    /// into `buffer`; gives its length. 0 when there is none, or `buffer` is too short.
+    ///
+    /// It is the string of the state as it is: read it before the next input. A string that is
+    /// committed with another offset than its own is ignored by its reader.
+    pub fn commit_metadata(&self, partition: Partition, buffer: &mut [u8]) -> usize {
+        let view = self.memory.view();
+        let Some(slot) = crate::partition::find(view.partition_index, view.partitions, partition)
+        else {
+            return 0;
+        };
+        let room = buffer.len();
+        let written = crate::carried::write(view, &self.state.config, slot, buffer);
+        let len = usize::from(written.len());
+        if len > room { 0 } else { len }
+    }
+
+    /// Since when nothing is owned, and why; `None` while something is.
+    pub fn waiting(&self) -> Option<Waiting> {
+        (self.state.owned_count == 0).then_some(self.state.waiting)
+    }
+
+    /// The last refusals and transitions, oldest first.
+    pub fn journal(&self) -> impl Iterator<Item = JournalEntry> + '_ {
+        crate::journal::entries(&self.state, self.memory.view())
     }
 
     /// Whether the ticket's record is still worth running (or dead-lettering): not answered, and

@@ -1,12 +1,13 @@
 //! Ownership ends: revoke, lost, and the sealing of an assignment.
 
 use crate::admit::offset_of;
+use crate::carried::Carried;
 use crate::flight::Status;
 use crate::logic::{Logic, switched_off};
 use crate::partition::Phase;
 use crate::report::ReportKind;
 use crate::state::{NO_OFFSET, NO_SLOT};
-use crate::{Ended, Output, Partition, Scope, Sealed, Tick, Token};
+use crate::{Ended, Event, Output, Partition, Scope, Sealed, Tick, Token, WaitReason};
 
 impl Logic<'_> {
     /// Fences every named partition before anything else happens for any of them.
@@ -44,6 +45,7 @@ impl Logic<'_> {
                 entry.deadline = deadline;
                 let was_paused = core::mem::take(&mut entry.paused);
                 self.paused_ends(was_paused);
+                self.note_at(slot, NO_OFFSET, Event::Revoked);
             }
             Phase::Draining => entry.deadline = entry.deadline.min(deadline),
             Phase::Unowned | Phase::Committing => return,
@@ -84,7 +86,10 @@ impl Logic<'_> {
             Scope::Fatal => {
                 self.state.dead = true;
                 self.state.rejoin = None;
-                self.lose_all()
+                let owned = self.lose_all();
+                self.note(Event::ClientDead);
+                self.wait_is_for(WaitReason::Dead);
+                owned
             }
         };
         if owned {
@@ -125,6 +130,7 @@ impl Logic<'_> {
             }
             Phase::Committing => self.end_committing(slot, false),
         }
+        self.wait_is_for(WaitReason::Lost);
     }
 
     /// Ends an assignment; nothing of it counts from here on. Drained and timed-out ones still
@@ -145,6 +151,7 @@ impl Logic<'_> {
             let counters = &mut self.state.counters;
             counters.replaced = counters.replaced.saturating_add(1);
             counters.commits_given_up = counters.commits_given_up.saturating_add(1);
+            self.note_at(slot, NO_OFFSET, Event::Released { stored: false });
         } else {
             self.close_assignment(slot, ended);
         }
@@ -170,6 +177,8 @@ impl Logic<'_> {
         let mark = mark.map(offset_of);
         let sealed = Sealed { partition, assignment, ended, mark, left };
         self.report(slot, ReportKind::Sealed, Output::Sealed(sealed));
+        let mark = self.entry(slot).sealed_mark;
+        self.note_at(slot, mark, Event::Sealed(ended));
     }
 
     fn count_end(&mut self, slot: u32, ended: Ended) {
@@ -217,13 +226,16 @@ impl Logic<'_> {
         let entry = self.entry_mut(slot);
         entry.phase = Phase::Unowned;
         entry.assignment = 0;
+        entry.carried = Carried::NONE;
         self.join_remembered(slot);
+        self.wait_begins();
     }
 
     pub(crate) fn polled_at(&mut self, now: Tick) {
         self.pass_time(now);
         if self.state.owned_count > 0 {
-            self.state.lease_start = self.state.now;
+            self.state.lease_begins();
+            self.schedule_poll_budget();
         }
     }
 

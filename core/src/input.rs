@@ -18,24 +18,33 @@ pub struct Record<'a> {
     pub attempts: u16,
     /// Splits the one namespace of keys; 0 unless the host says otherwise.
     pub namespace: u32,
+    /// The epoch of the leader that wrote it (KIP-320), if the client tells; a negative one counts
+    /// as not told.
+    pub leader_epoch: Option<i32>,
 }
 
 impl<'a> Record<'a> {
     /// The longest usable key, in bytes.
     pub const KEY_BYTES_MAX: usize = 65_535;
 
-    /// A record with key `key`, no attempts before, namespace 0.
+    /// A record with key `key`, no attempts before, namespace 0, leader epoch not told.
     pub const fn new(partition: Partition, offset: Offset, key: Option<&'a [u8]>) -> Self {
-        Self { partition, offset, key, attempts: 0, namespace: 0 }
+        Self { partition, offset, key, attempts: 0, namespace: 0, leader_epoch: None }
     }
 }
 
 /// Where reading resumes after an assign.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[allow(clippy::exhaustive_enums, reason = "a host states one of these; a new one is breaking")]
-pub enum Resume {
+pub enum Resume<'a> {
     /// The group's committed offset: the next record to read.
-    Committed(Offset),
+    Committed {
+        /// The offset.
+        offset: Offset,
+        /// The string that stands beside it in the group, as the broker gave it; empty: none.
+        /// Records that it names as finished are skipped.
+        metadata: &'a [u8],
+    },
     /// The group holds nothing; the client starts at the offset given, or at the first record
     /// offered. The mark is offered for commit even with nothing finished.
     Empty(Option<Offset>),
@@ -44,6 +53,13 @@ pub enum Resume {
     At(Offset),
     /// Not known yet: owned, but every record is held until [`Input::Position`] tells it.
     Unknown,
+}
+
+impl Resume<'_> {
+    /// A committed offset without metadata.
+    pub const fn committed(offset: Offset) -> Self {
+        Self::Committed { offset, metadata: &[] }
+    }
 }
 
 /// What an ownership loss covers.
@@ -102,7 +118,7 @@ pub enum Input<'a> {
         /// Classic generation id or KIP-848 member epoch; `None` or anything below 1: not known.
         generation: Option<i32>,
         /// What was added and where each resumes. Named twice: the later entry counts.
-        partitions: &'a [(Partition, Resume)],
+        partitions: &'a [(Partition, Resume<'a>)],
     },
     /// The late answer to [`Resume::Unknown`].
     Position {
@@ -111,7 +127,7 @@ pub enum Input<'a> {
         /// The assignment it was asked for.
         assignment: Assignment,
         /// Where reading resumes.
-        resume: Resume,
+        resume: Resume<'a>,
     },
     /// Partitions are asked back. All are fenced before anything else happens for any of them.
     Revoke {

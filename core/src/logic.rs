@@ -3,7 +3,7 @@
 use crate::memory::Parts;
 use crate::partition::Phase;
 use crate::state::State;
-use crate::{Assignment, Input, InputError, Partition, Reply, Tick};
+use crate::{Assignment, Event, Input, InputError, Partition, Reply, Tick};
 
 /// The guard's logic over its state and its tables; not generic, so there is one copy of it.
 pub(crate) struct Logic<'a> {
@@ -86,9 +86,10 @@ impl Logic<'_> {
                 Ok(Reply::Done)
             }
         };
-        if result.is_err() {
+        if let Err(why) = result {
             self.state.counters.inputs_refused =
                 self.state.counters.inputs_refused.saturating_add(1);
+            self.note(Event::InputRefused(why));
         }
         result
     }

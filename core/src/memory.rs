@@ -1,8 +1,10 @@
 //! Storage: owned, lent or static. The logic works on slices, so there is one copy of the code.
 
 pub use crate::flight::Flight;
+pub use crate::journal::JournalSlot;
 pub use crate::partition::PartitionEntry;
 pub use crate::place::Place;
+use crate::report::REPORTS;
 pub use crate::report::ReportEntry;
 pub use crate::window::FinishedKey;
 use crate::{Config, ConfigError};
@@ -34,11 +36,27 @@ pub struct Parts<'a> {
     pub finished_index: &'a mut [u32],
     /// `budget` places per partition.
     pub places: &'a mut [Place],
-    /// Four places per partition.
+    /// Five places per partition.
     pub reports: &'a mut [ReportEntry],
+    /// `metadata_max` bytes per partition.
+    pub carried: &'a mut [u8],
+    /// One place per journal entry.
+    pub journal: &'a mut [JournalSlot],
 }
 
 impl Parts<'_> {
+    /// The same tables, to be read.
+    pub(crate) fn view(&self) -> View<'_> {
+        View {
+            partitions: self.partitions,
+            partition_index: self.partition_index,
+            flights: self.flights,
+            places: self.places,
+            carried: self.carried,
+            journal: self.journal,
+        }
+    }
+
     pub(crate) fn clear(&mut self) {
         self.partitions.fill(PartitionEntry::EMPTY);
         self.partition_index.fill(0);
@@ -48,6 +66,8 @@ impl Parts<'_> {
         self.finished_index.fill(0);
         self.places.fill(Place::EMPTY);
         self.reports.fill(ReportEntry::EMPTY);
+        self.carried.fill(0);
+        self.journal.fill(JournalSlot::EMPTY);
     }
 }
 
@@ -63,6 +83,10 @@ pub struct View<'a> {
     pub flights: &'a [Flight],
     /// `budget` places per partition.
     pub places: &'a [Place],
+    /// `metadata_max` bytes per partition.
+    pub carried: &'a [u8],
+    /// One place per journal entry.
+    pub journal: &'a [JournalSlot],
 }
 
 /// How many places each table needs for given settings.
@@ -85,6 +109,10 @@ pub struct Layout {
     pub places: usize,
     /// Places in [`Parts::reports`].
     pub reports: usize,
+    /// Bytes in [`Parts::carried`].
+    pub carried: usize,
+    /// Places in [`Parts::journal`].
+    pub journal: usize,
 }
 
 impl Layout {
@@ -102,7 +130,9 @@ impl Layout {
             finished_keys: keys,
             finished_index: keys.saturating_mul(2),
             places: partitions.saturating_mul(config.budget as usize),
-            reports: partitions.saturating_mul(4),
+            reports: partitions.saturating_mul(REPORTS as usize),
+            carried: partitions.saturating_mul(config.metadata_max as usize),
+            journal: config.journal as usize,
         }
     }
 
@@ -115,7 +145,9 @@ impl Layout {
         sum = sum.saturating_add(self.finished_keys.saturating_mul(size_of::<FinishedKey>()));
         sum = sum.saturating_add(self.finished_index.saturating_mul(4));
         sum = sum.saturating_add(self.places.saturating_mul(size_of::<Place>()));
-        sum.saturating_add(self.reports.saturating_mul(size_of::<ReportEntry>()))
+        sum = sum.saturating_add(self.reports.saturating_mul(size_of::<ReportEntry>()));
+        sum = sum.saturating_add(self.carried);
+        sum.saturating_add(self.journal.saturating_mul(size_of::<JournalSlot>()))
     }
 
     /// Whether `parts` has room for it.
@@ -129,6 +161,8 @@ impl Layout {
             ("the index of finished keys", self.finished_index, parts.finished_index.len()),
             ("records at or above the mark", self.places, parts.places.len()),
             ("reports", self.reports, parts.reports.len()),
+            ("carried offsets", self.carried, parts.carried.len()),
+            ("the journal", self.journal, parts.journal.len()),
         ];
         for (part, needed, available) in pairs {
             if needed > available {
@@ -140,10 +174,18 @@ impl Layout {
 }
 
 /// Owned storage of fixed size: `P` partitions, `W` records in flight, `K` finished keys, `B`
-/// records at or above each partition's mark. `const`, so it can lie in a `static`; too large for
-/// a stack when `K` or `P * B` is large (lend heap memory then).
+/// records at or above each partition's mark, `M` bytes of commit metadata a partition, `J` journal
+/// entries. `const`, so it can lie in a `static`; too large for a stack when `K` or `P * B` is
+/// large (lend heap memory then).
 #[derive(Clone, Debug)]
-pub struct StaticMemory<const P: usize, const W: usize, const K: usize, const B: usize> {
+pub struct StaticMemory<
+    const P: usize,
+    const W: usize,
+    const K: usize,
+    const B: usize,
+    const M: usize,
+    const J: usize,
+> {
     partitions: [PartitionEntry; P],
     partition_index: [[u32; 2]; P],
     flights: [Flight; W],
@@ -151,10 +193,14 @@ pub struct StaticMemory<const P: usize, const W: usize, const K: usize, const B:
     finished_keys: [FinishedKey; K],
     finished_index: [[u32; 2]; K],
     places: [[Place; B]; P],
-    reports: [[ReportEntry; 4]; P],
+    reports: [[ReportEntry; REPORTS as usize]; P],
+    carried: [[u8; M]; P],
+    journal: [JournalSlot; J],
 }
 
-impl<const P: usize, const W: usize, const K: usize, const B: usize> StaticMemory<P, W, K, B> {
+impl<const P: usize, const W: usize, const K: usize, const B: usize, const M: usize, const J: usize>
+    StaticMemory<P, W, K, B, M, J>
+{
     /// Empty storage.
     pub const fn new() -> Self {
         Self {
@@ -165,21 +211,23 @@ impl<const P: usize, const W: usize, const K: usize, const B: usize> StaticMemor
             finished_keys: [FinishedKey::EMPTY; K],
             finished_index: [[0; 2]; K],
             places: [[Place::EMPTY; B]; P],
-            reports: [[ReportEntry::EMPTY; 4]; P],
+            reports: [[ReportEntry::EMPTY; REPORTS as usize]; P],
+            carried: [[0; M]; P],
+            journal: [JournalSlot::EMPTY; J],
         }
     }
 }
 
-impl<const P: usize, const W: usize, const K: usize, const B: usize> Default
-    for StaticMemory<P, W, K, B>
+impl<const P: usize, const W: usize, const K: usize, const B: usize, const M: usize, const J: usize>
+    Default for StaticMemory<P, W, K, B, M, J>
 {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<const P: usize, const W: usize, const K: usize, const B: usize> Memory
-    for StaticMemory<P, W, K, B>
+impl<const P: usize, const W: usize, const K: usize, const B: usize, const M: usize, const J: usize>
+    Memory for StaticMemory<P, W, K, B, M, J>
 {
     fn parts(&mut self) -> Parts<'_> {
         Parts {
@@ -191,6 +239,8 @@ impl<const P: usize, const W: usize, const K: usize, const B: usize> Memory
             finished_index: self.finished_index.as_flattened_mut(),
             places: self.places.as_flattened_mut(),
             reports: self.reports.as_flattened_mut(),
+            carried: self.carried.as_flattened_mut(),
+            journal: &mut self.journal,
         }
     }
 
@@ -200,6 +250,8 @@ impl<const P: usize, const W: usize, const K: usize, const B: usize> Memory
             partition_index: self.partition_index.as_flattened(),
             flights: &self.flights,
             places: self.places.as_flattened(),
+            carried: self.carried.as_flattened(),
+            journal: &self.journal,
         }
     }
 }
@@ -215,16 +267,13 @@ impl Memory for Parts<'_> {
             finished_index: self.finished_index,
             places: self.places,
             reports: self.reports,
+            carried: self.carried,
+            journal: self.journal,
         }
     }
 
     fn view(&self) -> View<'_> {
-        View {
-            partitions: self.partitions,
-            partition_index: self.partition_index,
-            flights: self.flights,
-            places: self.places,
-        }
+        Parts::view(self)
     }
 }
 

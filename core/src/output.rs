@@ -1,11 +1,11 @@
 //! What the host owes. Computed from state when pulled, so nothing can overflow.
 
-use crate::{Assignment, Offset, Partition, Ticket, Token};
+use crate::{Assignment, Offset, Partition, Tick, Ticket, Token};
 
 /// One duty or piece of news. Exhaustive on purpose: a new duty must not hide behind `_`.
 ///
 /// Pulled in one order: rejoin; reports in order of happening; commits; pause and resume; retries
-/// and dead letters; inside a kind, partitions by time of assign.
+/// and dead letters; stalls; poll budget. Inside a kind, partitions by time of assign.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[allow(
     clippy::exhaustive_enums,
@@ -39,6 +39,13 @@ pub enum Output {
         /// Where the assign resumes.
         to: Offset,
     },
+    /// The metadata of a committed offset was not used: records that it may have named run again.
+    MetadataIgnored {
+        /// Where.
+        partition: Partition,
+        /// Why.
+        why: Ignored,
+    },
     /// Rebalances come faster than the group can work.
     StormBegan {
         /// Units to wait before the next join.
@@ -55,6 +62,9 @@ pub enum Output {
         offset: Offset,
         /// The token captured at the assign.
         token: Token,
+        /// Length in bytes of the string to commit with it, 0: none. Read it with
+        /// [`Guard::commit_metadata`](crate::Guard::commit_metadata) before the next input.
+        metadata: u16,
     },
     /// Stop fetching this partition.
     Pause(Partition),
@@ -82,6 +92,35 @@ pub enum Output {
         /// Later copies of the same key that were skipped because this record stood for them.
         copies: u32,
     },
+    /// Unfinished or owed records and no progress for `stall_after`; told once a stall.
+    Stalled {
+        /// Where.
+        partition: Partition,
+        /// The offset to seek to if the records are not coming: the completion mark, or the owed
+        /// record's offset while that is not known.
+        seek: Offset,
+    },
+    /// Two thirds of the lease have passed without a poll: pause, and poll.
+    PollBudget {
+        /// When the lease ends.
+        until: Tick,
+    },
+}
+
+/// Why the metadata of a committed offset was not used. See `docs/commit-metadata.md`.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[allow(clippy::exhaustive_enums, reason = "boundaries encode every reason; a new one is breaking")]
+pub enum Ignored {
+    /// Not written by a guard, or damaged.
+    Foreign,
+    /// Written by a build with another grammar.
+    Version,
+    /// Written with another offset than the one committed.
+    Base,
+    /// Longer than `metadata_max`.
+    TooLong,
+    /// A record came with a later leader epoch than any that the writer knew.
+    LaterEpoch,
 }
 
 /// Why a record goes to the dead-letter topic.

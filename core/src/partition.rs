@@ -1,9 +1,10 @@
 //! The partition table: one entry a partition, owned or remembered.
 
+use crate::carried::Carried;
 use crate::index;
 use crate::logic::Logic;
 use crate::state::{Ends, NO_OFFSET, NO_SLOT};
-use crate::{Partition, PartitionCounters, Tick};
+use crate::{Ignored, Partition, PartitionCounters, Tick};
 
 /// The phase of one partition's life.
 ///
@@ -84,6 +85,21 @@ pub struct PartitionEntry {
     pub(crate) in_hands: u32,
     pub(crate) flights: Ends,
     pub(crate) finished_any: bool,
+    /// The mark moved last, or something became unfinished or owed after nothing was.
+    pub(crate) stuck_since: Tick,
+    pub(crate) stall_told: bool,
+
+    /// What an owner before finished, ahead of everything admitted.
+    pub(crate) carried: Carried,
+    /// Why the start's metadata was not used, until it is told.
+    pub(crate) ignored: Option<Ignored>,
+    /// The highest leader epoch known + 1, 0: none.
+    pub(crate) epoch: u64,
+    /// The set above the mark may differ from the one offered last.
+    pub(crate) set_changed: bool,
+    /// Identity of the string offered last, and of the one that the group holds; 0: none.
+    pub(crate) string_offered: u64,
+    pub(crate) string_confirmed: u64,
 
     pub(crate) finished_since_offer: u32,
     pub(crate) last_offer_tick: Tick,
@@ -138,6 +154,14 @@ impl PartitionEntry {
         in_hands: 0,
         flights: Ends::EMPTY,
         finished_any: false,
+        stuck_since: Tick::ZERO,
+        stall_told: false,
+        carried: Carried::NONE,
+        ignored: None,
+        epoch: 0,
+        set_changed: false,
+        string_offered: 0,
+        string_confirmed: 0,
         finished_since_offer: 0,
         last_offer_tick: Tick::ZERO,
         offered: NO_OFFSET,

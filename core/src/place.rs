@@ -2,6 +2,7 @@
 //! up. Records may finish in any order; the mark moves when the lowest one does.
 
 use crate::logic::Logic;
+use crate::metadata::Run;
 use crate::partition::PartitionEntry;
 use crate::state::NO_OFFSET;
 
@@ -47,6 +48,21 @@ pub(crate) fn mark(places: &[Place], budget: u32, slot: u32, entry: &PartitionEn
     }
 }
 
+/// Offsets finished above the mark, each a run of one.
+pub(crate) fn finished<'a>(
+    places: &'a [Place],
+    budget: u32,
+    slot: u32,
+    entry: &PartitionEntry,
+) -> impl Iterator<Item = Run> + 'a {
+    let first = entry.first_place;
+    let numbers = 0..u64::from(entry.places);
+    numbers
+        .map(move |number| place_at(places, budget, slot, first.wrapping_add(number)))
+        .filter(|place| place.state == PlaceState::Finished)
+        .map(|place| Run { start: place.offset, end: place.offset.saturating_add(1) })
+}
+
 impl Logic<'_> {
     fn place(&self, slot: u32, number: u64) -> Place {
         place_at(self.parts.places, self.state.config.budget, slot, number)
@@ -67,11 +83,16 @@ impl Logic<'_> {
 
     /// Adds the next record, which must lie above every other; gives its place number.
     pub(crate) fn push_place(&mut self, slot: u32, offset: u64) -> u64 {
+        self.gets_stuck(slot);
         let entry = self.entry_mut(slot);
         let number = entry.first_place.wrapping_add(u64::from(entry.places));
+        let moves_mark = entry.places == 0 && entry.settled != offset;
         entry.places = entry.places.saturating_add(1);
         entry.unfinished = entry.unfinished.saturating_add(1);
         self.set_place(slot, number, Place { offset, state: PlaceState::Open });
+        if moves_mark {
+            self.moves(slot);
+        }
         number
     }
 
@@ -81,6 +102,7 @@ impl Logic<'_> {
         self.set_place(slot, number, finished);
         let entry = self.entry_mut(slot);
         entry.unfinished = entry.unfinished.saturating_sub(1);
+        let mut moved = false;
         while self.entry(slot).places > 0 {
             let lowest = self.place(slot, self.entry(slot).first_place);
             if lowest.state != PlaceState::Finished {
@@ -90,7 +112,12 @@ impl Logic<'_> {
             entry.settled = lowest.offset.saturating_add(1);
             entry.first_place = entry.first_place.wrapping_add(1);
             entry.places = entry.places.saturating_sub(1);
+            moved = true;
         }
+        if moved {
+            self.moves(slot);
+        }
+        self.entry_mut(slot).set_changed = true;
     }
 
     pub(crate) fn abandon_place(&mut self, slot: u32, number: u64) {

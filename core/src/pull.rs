@@ -20,7 +20,9 @@ impl Logic<'_> {
                 Stage::Reports => (self.pull_report(), Stage::Commits),
                 Stage::Commits => (self.walk(Self::pull_commit), Stage::Pauses),
                 Stage::Pauses => (self.walk(Self::pull_pause), Stage::Retries),
-                Stage::Retries => (self.walk(Self::pull_retry), Stage::Drained),
+                Stage::Retries => (self.walk(Self::pull_retry), Stage::Stalls),
+                Stage::Stalls => (self.walk(Self::pull_stall), Stage::PollBudget),
+                Stage::PollBudget => (self.pull_poll_budget(), Stage::Drained),
                 Stage::Drained => return None,
             };
             if output.is_some() {
@@ -50,9 +52,12 @@ impl Logic<'_> {
             self.state.wake_at(due);
             return None;
         }
-        let offset = self.offer(slot);
+        if !self.is_news(slot) {
+            return None;
+        }
+        let (offset, metadata) = self.offer(slot);
         let partition = self.entry(slot).partition;
-        Some(Output::Commit { partition, offset, token: self.token(slot) })
+        Some(Output::Commit { partition, offset, token: self.token(slot), metadata })
     }
 
     fn pull_pause(&mut self, slot: u32) -> Option<Output> {

@@ -17,20 +17,24 @@ impl ReportEntry {
     pub const EMPTY: Self = Self { output: None, prev: NO_SLOT, next: NO_SLOT };
 }
 
+/// Kinds of report: places a partition.
+pub(crate) const REPORTS: u32 = 5;
+
 /// The place of a report among its partition's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum ReportKind {
     Sealed = 0,
     Gap = 1,
     StepBack = 2,
+    Metadata = 3,
     /// The guard's own, kept with slot 0.
-    Storm = 3,
+    Storm = 4,
 }
 
 impl Logic<'_> {
     /// Adds a report; an older one of the same kind and partition is dropped and counted.
     pub(crate) fn report(&mut self, slot: u32, kind: ReportKind, output: Output) {
-        let place = slot.saturating_mul(4).saturating_add(kind as u32);
+        let place = slot.saturating_mul(REPORTS).saturating_add(kind as u32);
         if self.report_at(place).output.is_some() {
             self.unlink_report(place);
             self.state.counters.reports_dropped =

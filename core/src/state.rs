@@ -1,7 +1,7 @@
 //! The guard's scalars; the tables lie in [`crate::memory`].
 
 use crate::storm::StormState;
-use crate::{Config, Counters, Tick};
+use crate::{Config, Counters, Tick, Waiting};
 
 /// "No slot", "no record in flight" in the links of lists.
 pub(crate) const NO_SLOT: u32 = u32::MAX;
@@ -27,6 +27,8 @@ pub(crate) enum Stage {
     Commits,
     Pauses,
     Retries,
+    Stalls,
+    PollBudget,
     Drained,
 }
 
@@ -58,10 +60,15 @@ pub(crate) struct State {
     pub(crate) reports: Ends,
     /// The last poll, or the assign that began owning.
     pub(crate) lease_start: Tick,
+    pub(crate) poll_budget_told: bool,
     pub(crate) lease_expired: bool,
     pub(crate) dead: bool,
     pub(crate) rejoin: Option<u64>,
+    /// Holds while nothing is owned.
+    pub(crate) waiting: Waiting,
     pub(crate) storm: StormState,
+    /// Next place in the ring of the journal.
+    pub(crate) journal_next: u32,
     /// Nothing falls due before this tick.
     pub(crate) due: Option<Tick>,
     pub(crate) stage: Stage,
@@ -91,10 +98,13 @@ impl State {
             paused_count: 0,
             reports: Ends::EMPTY,
             lease_start: Tick::ZERO,
+            poll_budget_told: false,
             lease_expired: false,
             dead: false,
             rejoin: None,
+            waiting: Waiting::default(),
             storm: StormState::new(),
+            journal_next: 0,
             due: None,
             stage: Stage::Drained,
             cursor: NO_SLOT,

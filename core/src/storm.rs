@@ -2,7 +2,7 @@
 
 use crate::logic::Logic;
 use crate::report::ReportKind;
-use crate::{Config, Output, Tick};
+use crate::{Config, Event, Output, Tick};
 
 /// How fast rebalances come.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -171,8 +171,10 @@ impl Logic<'_> {
             self.state.counters.storms = self.state.counters.storms.saturating_add(1);
             let back_off = self.advised_back_off();
             self.report(0, ReportKind::Storm, Output::StormBegan { back_off });
+            self.note(Event::StormBegan);
         } else if before == Storm::Storm && level != Storm::Storm {
             self.report(0, ReportKind::Storm, Output::StormEnded);
+            self.note(Event::StormEnded);
         }
     }
 

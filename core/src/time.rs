@@ -8,14 +8,14 @@
 //! | offer | a commit went unanswered: it counts as to be retried |
 //! | storm | the oldest rebalance leaves the window |
 //!
-//! Commits, retries and dead letters that become due change nothing by themselves: they are
-//! computed when outputs are pulled.
+//! Commits, retries, dead letters, stalls and poll budgets that become due change nothing by
+//! themselves: they are computed when outputs are pulled.
 
-use crate::Tick;
 use crate::flight::Status;
 use crate::logic::{Logic, switched_off};
 use crate::partition::Phase;
 use crate::state::{NO_OFFSET, NO_SLOT};
+use crate::{Event, Tick, WaitReason};
 
 /// The earliest of two ticks, where `None` means never.
 fn earlier(one: Option<Tick>, other: Option<Tick>) -> Option<Tick> {
@@ -99,6 +99,8 @@ impl Logic<'_> {
             self.storm_counts_loss();
         }
         self.state_storm();
+        self.note(Event::LeaseExpired);
+        self.wait_is_for(WaitReason::LeaseExpired);
         self.state.lease_expired = true;
         self.state.rejoin = Some(self.rejoin_back_off());
         self.state.attend();
@@ -123,9 +125,11 @@ impl Logic<'_> {
     /// Finds when the next output becomes due by time alone.
     fn wake_for_outputs(&mut self) {
         let now = self.state.now;
+        self.schedule_poll_budget();
         let mut slot = self.state.owned.head;
         while slot != NO_SLOT {
             self.schedule_commit(slot);
+            self.schedule_stall(slot);
             let entry = self.entry(slot);
             let (next, mut place) = (entry.next, entry.flights.head);
             while place != NO_SLOT {

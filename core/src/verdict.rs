@@ -36,6 +36,8 @@ impl Default for Verdict {
     reason = "a host must handle every verdict; a new one is breaking"
 )]
 pub enum Skip {
+    /// The commit's metadata says that an owner before finished it.
+    Carried,
     /// Its key finished and is remembered.
     DuplicateFinished,
     /// Its key is in flight; that first copy vouches for this one.

@@ -1,6 +1,8 @@
-//! The dedupe window: the last K finished keys, exact, first in first out by finish time, plus the
+//! The dedupe window: the last K finished keys, exact, first in first out by finish time and
+//! up to an age limit, plus the
 //! reserved ones, which live in their record's place in flight and are never evicted.
 
+use crate::Tick;
 use crate::index;
 use crate::key::Key;
 use crate::logic::Logic;
@@ -9,11 +11,13 @@ use crate::logic::Logic;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct FinishedKey {
     key: Key,
+    /// When its record finished.
+    at: Tick,
 }
 
 impl FinishedKey {
     /// An empty place.
-    pub const EMPTY: Self = Self { key: Key::EMPTY };
+    pub const EMPTY: Self = Self { key: Key::EMPTY, at: Tick::ZERO };
 }
 
 /// What the window knows of a key.
@@ -36,9 +40,19 @@ impl Logic<'_> {
         }
         let finished = &self.parts.finished_keys;
         let remembered = index::find(self.parts.finished_index, key.hash, |place| {
-            finished.get(place as usize).is_some_and(|entry| entry.key.same(key))
+            finished
+                .get(place as usize)
+                .is_some_and(|entry| entry.key.same(key) && !self.is_old(entry))
         });
         if remembered.is_some() { Known::Finished } else { Known::No }
+    }
+
+    /// Whether the age limit has made the key unknown. It keeps its place until its turn comes.
+    const fn is_old(&self, finished: &FinishedKey) -> bool {
+        match self.state.config.key_age {
+            Some(age) => self.state.now.since(finished.at) >= age,
+            None => false,
+        }
     }
 
     /// The key of the record in flight at `place` is its own from now on.
@@ -82,7 +96,7 @@ impl Logic<'_> {
             self.state.finished_len = self.state.finished_len.saturating_add(1);
         }
         if let Some(entry) = self.parts.finished_keys.get_mut(position as usize) {
-            *entry = FinishedKey { key };
+            *entry = FinishedKey { key, at: self.state.now };
         }
         index::insert(self.parts.finished_index, key.hash, position);
         let next = position.saturating_add(1);

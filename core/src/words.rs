@@ -3,7 +3,8 @@
 use core::fmt;
 
 use crate::{
-    Ended, Fenced, Hold, Partition, Phase, Reason, Refuse, Seen, Skip, Storm, Ticket, TicketKind,
+    Ended, Event, Fenced, Hold, Ignored, Partition, Phase, Reason, Refuse, Seen, Skip, Storm,
+    Ticket, TicketKind, WaitReason,
 };
 
 /// Displays each variant by one word or phrase.
@@ -51,8 +52,23 @@ words!(Seen {
     BelowResume => "below the resume position",
 });
 words!(Skip {
+    Carried => "finished by an owner before",
     DuplicateFinished => "duplicate of a finished key",
     DuplicateInFlight => "duplicate of a key in flight",
+});
+words!(Ignored {
+    Foreign => "foreign or damaged",
+    Version => "of another version",
+    Base => "written for another offset",
+    TooLong => "longer than metadata_max",
+    LaterEpoch => "contradicted by a later leader epoch",
+});
+words!(WaitReason {
+    NothingAssigned => "nothing assigned",
+    Revoked => "revoked",
+    Lost => "lost",
+    LeaseExpired => "lease expired",
+    Dead => "client dead",
 });
 words!(Storm { Calm => "calm", Rising => "rising", Storm => "storm" });
 words!(TicketKind { Run => "run", DeadLetter => "dead letter" });
@@ -93,5 +109,24 @@ impl fmt::Display for Partition {
 impl fmt::Display for Ticket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.assignment, self.sequence)
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Assigned => f.write_str("assigned"),
+            Self::Revoked => f.write_str("revoked"),
+            Self::Sealed(ended) => write!(f, "sealed: {ended}"),
+            Self::Released { stored: true } => f.write_str("released, last commit stored"),
+            Self::Released { stored: false } => f.write_str("released, last commit not stored"),
+            Self::Refused(why) => write!(f, "refused: {why}"),
+            Self::StaleAnswer => f.write_str("stale answer"),
+            Self::InputRefused(why) => write!(f, "input refused: {why}"),
+            Self::LeaseExpired => f.write_str("lease expired"),
+            Self::ClientDead => f.write_str("client dead"),
+            Self::StormBegan => f.write_str("storm began"),
+            Self::StormEnded => f.write_str("storm ended"),
+        }
     }
 }
