@@ -2,7 +2,7 @@
 #![forbid(unsafe_code)]
 
 use rebalance_guard::memory::{
-    FinishedKey, Flight, Layout, PartitionEntry, Parts, Place, ReportEntry,
+    FinishedKey, Flight, JournalSlot, Layout, PartitionEntry, Parts, Place, ReportEntry,
 };
 use rebalance_guard::{
     CommitAnswer, Config, Guard, Input, Offset, Outcome, Output, Partition, Record, Resume, Tick,
@@ -27,6 +27,8 @@ pub struct Tables {
     finished_index: Vec<u32>,
     places: Vec<Place>,
     reports: Vec<ReportEntry>,
+    carried: Vec<u8>,
+    journal: Vec<JournalSlot>,
 }
 
 impl Tables {
@@ -42,6 +44,8 @@ impl Tables {
             finished_index: vec![0; layout.finished_index],
             places: vec![Place::EMPTY; layout.places],
             reports: vec![ReportEntry::EMPTY; layout.reports],
+            carried: vec![0; layout.carried],
+            journal: vec![JournalSlot::EMPTY; layout.journal],
         }
     }
 
@@ -56,6 +60,8 @@ impl Tables {
             finished_index: &mut self.finished_index,
             places: &mut self.places,
             reports: &mut self.reports,
+            carried: &mut self.carried,
+            journal: &mut self.journal,
         }
     }
 }
@@ -76,7 +82,7 @@ impl<'a> Traffic<'a> {
     pub fn new(tables: &'a mut Tables, config: Config) -> Result<Self, Box<dyn std::error::Error>> {
         let mut guard = Guard::new(tables.lend(), config)?;
         let owned: Vec<(Partition, Resume)> = (0..PARTITIONS)
-            .map(|number| (partition(number), Resume::Committed(Offset::ZERO)))
+            .map(|number| (partition(number), Resume::committed(Offset::ZERO)))
             .collect();
         guard.assign(Tick::ZERO, Some(1), &owned)?;
         Ok(Self { guard, records: 0, key: *b"00000000-order-of-a-customer-in-2026" })

@@ -1,7 +1,9 @@
 //! Heap storage for a guard, in one allocation a table, built in place.
 
 use rebalance_guard::Config;
-use rebalance_guard::memory::{FinishedKey, Flight, PartitionEntry, Place, ReportEntry};
+use rebalance_guard::memory::{
+    FinishedKey, Flight, JournalSlot, PartitionEntry, Place, ReportEntry,
+};
 use rebalance_guard::memory::{Layout, Memory, Parts, View};
 
 /// Owned tables on the heap, sized for one [`Config`].
@@ -15,6 +17,8 @@ pub struct HeapMemory {
     finished_index: Box<[u32]>,
     places: Box<[Place]>,
     reports: Box<[ReportEntry]>,
+    carried: Box<[u8]>,
+    journal: Box<[JournalSlot]>,
 }
 
 impl HeapMemory {
@@ -30,6 +34,8 @@ impl HeapMemory {
             finished_index: vec![0; layout.finished_index].into(),
             places: vec![Place::EMPTY; layout.places].into(),
             reports: vec![ReportEntry::EMPTY; layout.reports].into(),
+            carried: vec![0; layout.carried].into(),
+            journal: vec![JournalSlot::EMPTY; layout.journal].into(),
         }
     }
 }
@@ -45,6 +51,8 @@ impl Memory for HeapMemory {
             finished_index: &mut self.finished_index,
             places: &mut self.places,
             reports: &mut self.reports,
+            carried: &mut self.carried,
+            journal: &mut self.journal,
         }
     }
 
@@ -54,6 +62,8 @@ impl Memory for HeapMemory {
             partition_index: &self.partition_index,
             flights: &self.flights,
             places: &self.places,
+            carried: &self.carried,
+            journal: &self.journal,
         }
     }
 }

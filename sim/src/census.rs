@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 
 use rebalance_guard::{
     Answered, CommitAnswer, Ended, Fenced, Hold, InputError, Outcome, Output, Reason, Refuse,
-    Reply, Resume, Seen, Skip, Storm, Verdict,
+    Reply, Seen, Skip, Storm, Verdict,
 };
 
+use crate::trace::Resumed;
 use crate::trace::{Action, Answer, LostScope, Said, Step};
 
 /// Counts by kind.
@@ -156,17 +157,19 @@ impl Census {
     fn count_input(&mut self, action: &Action) {
         self.add(input_kind(action));
         let resumes = match action {
-            Action::Assign { partitions, .. } => partitions.iter().map(|(_, r)| *r).collect(),
-            Action::Position { resume, .. } => vec![*resume],
+            Action::Assign { partitions, .. } => {
+                partitions.iter().map(|(_, start)| start.clone()).collect()
+            }
+            Action::Position { resume, .. } => vec![resume.clone()],
             _ => Vec::new(),
         };
         for resume in resumes {
             self.add(match resume {
-                Resume::Committed(_) => "resume committed",
-                Resume::Empty(Some(_)) => "resume empty",
-                Resume::Empty(None) => "resume empty, first record",
-                Resume::At(_) => "resume at",
-                Resume::Unknown => "resume unknown",
+                Resumed::Committed { .. } => "resume committed",
+                Resumed::Empty(Some(_)) => "resume empty",
+                Resumed::Empty(None) => "resume empty, first record",
+                Resumed::At(_) => "resume at",
+                Resumed::Unknown => "resume unknown",
             });
         }
     }
@@ -219,6 +222,7 @@ fn verdict_kind(verdict: Verdict) -> &'static str {
         Verdict::Run(_) => "verdict run",
         Verdict::Park(_, Reason::NoUsableKey) => "verdict park, no usable key",
         Verdict::Park(..) => "verdict park, attempts spent",
+        Verdict::Skip(Skip::Carried) => "verdict skip, carried",
         Verdict::Skip(Skip::DuplicateFinished) => "verdict skip, finished",
         Verdict::Skip(Skip::DuplicateInFlight) => "verdict skip, in flight",
         Verdict::Hold(hold) => match hold {
@@ -279,6 +283,9 @@ fn output_kind(output: &Output) -> &'static str {
         Output::StepBack { .. } => "output step back",
         Output::StormBegan { .. } => "output storm began",
         Output::StormEnded => "output storm ended",
+        Output::MetadataIgnored { .. } => "output metadata ignored",
+        Output::Stalled { .. } => "output stalled",
+        Output::PollBudget { .. } => "output poll budget",
         Output::Commit { .. } => "output commit",
         Output::Pause(_) => "output pause",
         Output::Resume(_) => "output resume",

@@ -2,7 +2,8 @@
 
 use rebalance_guard::Config;
 use rebalance_guard::memory::{
-    FinishedKey, Flight, Layout, Memory, PartitionEntry, Parts, Place, ReportEntry, View,
+    FinishedKey, Flight, JournalSlot, Layout, Memory, PartitionEntry, Parts, Place, ReportEntry,
+    View,
 };
 
 /// The tables of one guard on the heap.
@@ -16,6 +17,8 @@ pub struct Heap {
     finished_index: Vec<u32>,
     places: Vec<Place>,
     reports: Vec<ReportEntry>,
+    carried: Vec<u8>,
+    journal: Vec<JournalSlot>,
 }
 
 impl Heap {
@@ -31,6 +34,8 @@ impl Heap {
             finished_index: vec![0; layout.finished_index],
             places: vec![Place::EMPTY; layout.places],
             reports: vec![ReportEntry::EMPTY; layout.reports],
+            carried: vec![0; layout.carried],
+            journal: vec![JournalSlot::EMPTY; layout.journal],
         }
     }
 }
@@ -46,6 +51,8 @@ impl Memory for Heap {
             finished_index: &mut self.finished_index,
             places: &mut self.places,
             reports: &mut self.reports,
+            carried: &mut self.carried,
+            journal: &mut self.journal,
         }
     }
 
@@ -55,6 +62,8 @@ impl Memory for Heap {
             partition_index: &self.partition_index,
             flights: &self.flights,
             places: &self.places,
+            carried: &self.carried,
+            journal: &self.journal,
         }
     }
 }

@@ -24,4 +24,6 @@ pub use heap::Heap;
 pub use model::Model;
 pub use shrink::shrink;
 pub use subject::Subject;
-pub use trace::{Action, Answer, LostScope, OUTPUTS_MAX, Offered, Runner, Said, Step, Trace, run};
+pub use trace::{
+    Action, Answer, LostScope, OUTPUTS_MAX, Offered, Resumed, Runner, Said, Step, Trace, run,
+};

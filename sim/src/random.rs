@@ -139,7 +139,7 @@ impl Driver {
                 | Output::DeadLetter { ticket, partition, offset, .. } => {
                     self.handed(ticket, partition, offset.value());
                 }
-                Output::Commit { partition, offset, token } => {
+                Output::Commit { partition, offset, token, .. } => {
                     self.offers.push((partition, token.assignment, offset));
                 }
                 _ => {}

@@ -44,6 +44,8 @@ pub struct Offered {
     pub attempts: u16,
     /// The namespace of its key.
     pub namespace: u32,
+    /// The leader epoch, if told.
+    pub leader_epoch: Option<i32>,
 }
 
 impl Offered {
@@ -55,6 +57,7 @@ impl Offered {
             key: self.key.as_deref(),
             attempts: self.attempts,
             namespace: self.namespace,
+            leader_epoch: self.leader_epoch,
         }
     }
 }
@@ -70,7 +73,44 @@ impl fmt::Debug for Offered {
             }
             Some(key) => write!(f, "\"{}\"", key.escape_ascii())?,
         }
-        write!(f, " attempts {} namespace {}", self.attempts, self.namespace)
+        write!(f, " attempts {} namespace {}", self.attempts, self.namespace)?;
+        self.leader_epoch.map_or(Ok(()), |epoch| write!(f, " epoch {epoch}"))
+    }
+}
+
+/// Where reading resumes, with the metadata owned.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[allow(clippy::exhaustive_enums, reason = "mirrors the core's Resume")]
+pub enum Resumed {
+    /// [`Resume::Committed`].
+    Committed {
+        /// The offset.
+        offset: Offset,
+        /// The string beside it.
+        metadata: Vec<u8>,
+    },
+    /// [`Resume::Empty`].
+    Empty(Option<Offset>),
+    /// [`Resume::At`].
+    At(Offset),
+    /// [`Resume::Unknown`].
+    Unknown,
+}
+
+impl Resumed {
+    /// A committed offset without metadata.
+    pub const fn committed(offset: Offset) -> Self {
+        Self::Committed { offset, metadata: Vec::new() }
+    }
+
+    /// As the guard takes it.
+    pub fn resume(&self) -> Resume<'_> {
+        match self {
+            Self::Committed { offset, metadata } => Resume::Committed { offset: *offset, metadata },
+            Self::Empty(offset) => Resume::Empty(*offset),
+            Self::At(offset) => Resume::At(*offset),
+            Self::Unknown => Resume::Unknown,
+        }
     }
 }
 
@@ -96,7 +136,7 @@ pub enum Action {
         /// The generation.
         generation: Option<i32>,
         /// What was added.
-        partitions: Vec<(Partition, Resume)>,
+        partitions: Vec<(Partition, Resumed)>,
     },
     /// [`Input::Position`].
     Position {
@@ -105,7 +145,7 @@ pub enum Action {
         /// The assignment it was asked for.
         assignment: Assignment,
         /// Where reading resumes.
-        resume: Resume,
+        resume: Resumed,
     },
     /// [`Input::Revoke`].
     Revoke {
@@ -275,13 +315,21 @@ impl Runner {
     }
 
     fn with_input<T>(&self, action: &Action, call: impl FnOnce(Input<'_>) -> T) -> T {
+        let starts: Vec<_> = match action {
+            Action::Assign { partitions, .. } => {
+                partitions.iter().map(|(partition, start)| (*partition, start.resume())).collect()
+            }
+            _ => Vec::new(),
+        };
         call(match action {
-            Action::Assign { generation, partitions } => {
-                Input::Assign { generation: *generation, partitions }
+            Action::Assign { generation, .. } => {
+                Input::Assign { generation: *generation, partitions: &starts }
             }
-            Action::Position { partition, assignment, resume } => {
-                Input::Position { partition: *partition, assignment: *assignment, resume: *resume }
-            }
+            Action::Position { partition, assignment, resume } => Input::Position {
+                partition: *partition,
+                assignment: *assignment,
+                resume: resume.resume(),
+            },
             Action::Revoke { partitions, deadline } => {
                 Input::Revoke { partitions, deadline: *deadline }
             }

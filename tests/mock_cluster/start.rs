@@ -55,7 +55,7 @@ fn a_group_with_an_offset_goes_on_there() {
     eventually("ten took effect", || stage.ledger.effects() == 10);
     first.leave();
     let second = Member::start(stage.settings(Protocol::Consumer, "b"));
-    eventually("it is assigned", || resumes(&second) == [Resume::Committed(at(10))]);
+    eventually("it is assigned", || resumes(&second) == [Resume::committed(at(10))]);
     stage.produce(10, 5);
     eventually("the rest took effect", || stage.ledger.effects() == 15);
     second.leave();

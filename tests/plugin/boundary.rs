@@ -241,7 +241,7 @@ fn a_standing_of_another_partition_is_not_believed() {
 fn a_plugin_that_dies_takes_no_other_with_it() {
     let now = Tick::ZERO;
     let orders = Partition::new(0, 3);
-    let at = Resume::Committed(Offset::ZERO);
+    let at = Resume::committed(Offset::ZERO);
     let assign = Input::Assign { generation: Some(1), partitions: &[(orders, at)] };
     let mut sound = plugin().start(&Config::default()).expect("it starts");
     sound.handle(now, assign).expect("alive").expect("it fits");
@@ -258,7 +258,7 @@ fn a_list_longer_than_the_buffer_is_told_all_the_same() {
     let config = Config { partitions: 4, window: 4, keys: 4, budget: 4, ..Config::default() };
     let mut engine = plugin().start(&config).expect("it starts");
     let orders = Partition::new(0, 3);
-    let first = (orders, Resume::Committed(Offset::ZERO));
+    let first = (orders, Resume::committed(Offset::ZERO));
     let last = (orders, Resume::At(Offset::new(7).expect("small")));
     let mut many = vec![first; 20_000];
     many.push(last);
@@ -289,7 +289,7 @@ fn a_key_of_any_length_passes_the_boundary() {
     let config = Config { partitions: 4, window: 8, keys: 4, budget: 8, ..Config::default() };
     let mut engine = plugin().start(&config).expect("it starts");
     let orders = Partition::new(0, 3);
-    let at = Resume::Committed(Offset::ZERO);
+    let at = Resume::committed(Offset::ZERO);
     let assign = Input::Assign { generation: None, partitions: &[(orders, at)] };
     engine.handle(Tick::ZERO, assign).expect("alive").expect("it fits");
     let long = vec![b'k'; 10_000_000];

@@ -92,7 +92,7 @@ fn note_input(action: &Action, met: &mut Met) {
 
 const fn resume_kind(resume: Resume) -> &'static str {
     match resume {
-        Resume::Committed(_) => "resume committed",
+        Resume::committed(_) => "resume committed",
         Resume::Empty(None) => "resume empty",
         Resume::Empty(Some(_)) => "resume empty at",
         Resume::At(_) => "resume at",

@@ -28,7 +28,7 @@ fn offset(number: u64) -> Offset {
 
 fn owning(first_assignment: u64, resume: u64) -> PluginEngine {
     let mut engine = plugin().start(&config(first_assignment)).expect("it starts");
-    let partitions = &[(ORDERS, Resume::Committed(offset(resume)))];
+    let partitions = &[(ORDERS, Resume::committed(offset(resume)))];
     let assign = Input::Assign { generation: Some(1), partitions };
     engine.handle(Tick::ZERO, assign).expect("alive").expect("it fits");
     engine

@@ -41,7 +41,7 @@ fn the_work_of_a_large_assign_does_not_grow_with_its_square() {
     thread::spawn(move || {
         let config = wide(200_000);
         let mut guard = Guard::new(Heap::of(&config), config).expect("sound settings");
-        let resume = Resume::Committed(offset(0));
+        let resume = Resume::committed(offset(0));
         let all: Vec<_> = (0..200_000).map(|index| (Partition::new(0, index), resume)).collect();
         guard.assign(tick(0), Some(1), &all).expect("they fit");
         guard.assign(tick(1), Some(2), &all).expect("they are held already");

@@ -8,7 +8,8 @@
 use std::collections::HashMap;
 
 use rebalance_guard::memory::{
-    FinishedKey, Flight, Layout, Memory, PartitionEntry, Parts, Place, ReportEntry, View,
+    FinishedKey, Flight, JournalSlot, Layout, Memory, PartitionEntry, Parts, Place, ReportEntry,
+    View,
 };
 use rebalance_guard::{
     Answered, CommitAnswer, Config, Guard, Input, InputError, KeyPolicy, Offset, Outcome, Output,
@@ -29,6 +30,8 @@ pub(crate) struct Heap {
     finished_index: Vec<u32>,
     places: Vec<Place>,
     reports: Vec<ReportEntry>,
+    carried: Vec<u8>,
+    journal: Vec<JournalSlot>,
 }
 
 impl Heap {
@@ -43,6 +46,8 @@ impl Heap {
             finished_index: vec![0; layout.finished_index],
             places: vec![Place::EMPTY; layout.places],
             reports: vec![ReportEntry::EMPTY; layout.reports],
+            carried: vec![0; layout.carried],
+            journal: vec![JournalSlot::EMPTY; layout.journal],
         }
     }
 }
@@ -58,6 +63,8 @@ impl Memory for Heap {
             finished_index: &mut self.finished_index,
             places: &mut self.places,
             reports: &mut self.reports,
+            carried: &mut self.carried,
+            journal: &mut self.journal,
         }
     }
 
@@ -67,11 +74,13 @@ impl Memory for Heap {
             partition_index: &self.partition_index,
             flights: &self.flights,
             places: &self.places,
+            carried: &self.carried,
+            journal: &self.journal,
         }
     }
 }
 
-/// Small tables, no jitter, commits offered at once, keys optional.
+/// Small tables, no jitter, commits offered at once, keys optional, no metadata, no stalls.
 pub(crate) fn small() -> Config {
     Config {
         partitions: 4,
@@ -88,6 +97,9 @@ pub(crate) fn small() -> Config {
         commit_timeout: 5_000,
         commit_backoff: 200,
         key_policy: KeyPolicy::Optional,
+        metadata_max: 0,
+        journal: 0,
+        stall_after: u64::MAX,
         ..Config::default()
     }
 }
@@ -302,10 +314,20 @@ impl World {
             {
                 self.tickets.insert((partition, offset), ticket);
             }
-            words.push(wanted(output));
+            words.push(wanted(output) + &self.metadata(output));
             assert!(words.len() < 100_000, "outputs end");
         }
         words
+    }
+
+    /// The string of a commit, as ` +rg1…`; nothing when there is none.
+    fn metadata(&self, output: Output) -> String {
+        let Output::Commit { partition, metadata, .. } = output else { return String::new() };
+        let mut room = [0; 4_096];
+        let len = self.guard.commit_metadata(partition, &mut room);
+        assert_eq!(len, usize::from(metadata), "the length told with the commit");
+        let text = core::str::from_utf8(&room[..len]).expect("ASCII");
+        if text.is_empty() { String::new() } else { format!(" +{text}") }
     }
 
     /// The commits among the outputs, as `p0=101`.

@@ -27,8 +27,12 @@ pub(crate) fn list(what: &str) -> Vec<Partition> {
     what.split_whitespace().map(partition).collect()
 }
 
-pub(crate) fn owned(word: &str) -> (Partition, Resume) {
+pub(crate) fn owned(word: &str) -> (Partition, Resume<'_>) {
     let (name, resume) = word.split_once('@').expect("partition @ resume");
+    if let Some((text, metadata)) = resume.split_once('+') {
+        let offset = offset(text.parse().expect("offset"));
+        return (partition(name), Resume::Committed { offset, metadata: metadata.as_bytes() });
+    }
     let value = |text: &str| offset(text.parse().expect("offset"));
     let resume = match resume.split_once(':') {
         Some(("none", text)) => Resume::Empty(Some(value(text))),
@@ -36,7 +40,7 @@ pub(crate) fn owned(word: &str) -> (Partition, Resume) {
         Some(_) => panic!("{word}"),
         None if resume == "none" => Resume::Empty(None),
         None if resume == "?" => Resume::Unknown,
-        None => Resume::Committed(value(resume)),
+        None => Resume::committed(value(resume)),
     };
     (partition(name), resume)
 }
@@ -61,6 +65,7 @@ pub(crate) fn said(verdict: Verdict) -> String {
     match verdict {
         Verdict::Run(_) => "run".to_owned(),
         Verdict::Park(_, reason) => format!("park: {}", why(reason)),
+        Verdict::Skip(Skip::Carried) => "skip: carried".to_owned(),
         Verdict::Skip(Skip::DuplicateFinished) => "skip: finished".to_owned(),
         Verdict::Skip(Skip::DuplicateInFlight) => "skip: in flight".to_owned(),
         Verdict::Hold(hold) => format!("hold: {}", held(hold)),
@@ -120,6 +125,11 @@ pub(crate) fn wanted(output: Output) -> String {
         Output::StepBack { partition, from, to } => {
             format!("step back {} {from}->{to}", name(partition))
         }
+        Output::MetadataIgnored { partition, why } => {
+            format!("metadata ignored {}: {why}", name(partition))
+        }
+        Output::Stalled { partition, seek } => format!("stalled {}: {seek}", name(partition)),
+        Output::PollBudget { until } => format!("poll budget, until {}", until.value()),
         Output::StormBegan { back_off } => format!("storm began, wait {back_off}"),
         Output::StormEnded => "storm ended".to_owned(),
         Output::Commit { partition, offset, .. } => format!("commit {}={offset}", name(partition)),

@@ -41,6 +41,7 @@ fn tally_verdict(counters: &mut Counters, verdict: Verdict) {
     let counter = match verdict {
         Verdict::Run(_) => &mut counters.run,
         Verdict::Park(..) => &mut counters.parked,
+        Verdict::Skip(Skip::Carried) => &mut counters.skipped_carried,
         Verdict::Skip(Skip::DuplicateFinished) => &mut counters.skipped_finished,
         Verdict::Skip(Skip::DuplicateInFlight) => &mut counters.skipped_in_flight,
         Verdict::Hold(Hold::Owed(_)) => &mut counters.held_owed,

@@ -47,7 +47,7 @@ fn a_debt_whose_own_reason_is_gone_stays_paused_while_the_budget_is_full() {
         ..Config::default()
     });
     let (_, _) = (
-        guard.assign(at(124), Some(1), &[(HERE, Resume::Committed(offset(0)))]),
+        guard.assign(at(124), Some(1), &[(HERE, Resume::committed(offset(0)))]),
         guard.revoke(at(179), &[HERE], at(172)),
     );
     let there = [(THERE, Resume::At(offset(0)))];
@@ -63,7 +63,7 @@ fn a_debt_whose_own_reason_is_gone_stays_paused_while_the_budget_is_full() {
 #[test]
 fn a_duplicate_that_takes_the_last_place_of_the_budget_pauses() {
     let mut guard = core(Config { window: 2, budget: 2, ..Config::default() });
-    assert!(guard.assign(at(0), None, &[(HERE, Resume::Committed(offset(1)))]).is_ok());
+    assert!(guard.assign(at(0), None, &[(HERE, Resume::committed(offset(1)))]).is_ok());
     assert!(matches!(offer(&mut guard, 1, HERE, 1, "k"), Verdict::Run(_)));
     assert_eq!(pulled(&mut guard), []);
     assert_eq!(offer(&mut guard, 1, HERE, 2, "k"), Verdict::Skip(Skip::DuplicateInFlight));
@@ -74,7 +74,7 @@ fn a_duplicate_that_takes_the_last_place_of_the_budget_pauses() {
 fn a_late_tick_answers_as_the_tick_it_is_clamped_to() {
     let sealed = |now: Tick| {
         let mut guard = core(Config::default());
-        assert!(guard.assign(Tick::MAX, None, &[(HERE, Resume::Committed(offset(5)))]).is_ok());
+        assert!(guard.assign(Tick::MAX, None, &[(HERE, Resume::committed(offset(5)))]).is_ok());
         guard.revoke(now, &[HERE], Tick::MAX);
         pulled(&mut guard)
     };

@@ -5,7 +5,7 @@ use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
 
 use rebalance_guard::memory::{
-    FinishedKey, Flight, Layout, PartitionEntry, Parts, Place, ReportEntry,
+    FinishedKey, Flight, JournalSlot, Layout, PartitionEntry, Parts, Place, ReportEntry,
 };
 use rebalance_guard::{Config, Partition, Resume};
 
@@ -63,7 +63,7 @@ impl Plan {
         let layout = &self.layout;
         [
             size::<u8>(self.buffer),
-            size::<(Partition, Resume)>(self.entries()),
+            size::<(Partition, Resume<'_>)>(self.entries()),
             size::<Partition>(self.names()),
             size::<PartitionEntry>(layout.partitions),
             size::<u32>(layout.partition_index),
@@ -73,6 +73,8 @@ impl Plan {
             size::<u32>(layout.finished_index),
             size::<Place>(layout.places),
             size::<ReportEntry>(layout.reports),
+            size::<u8>(layout.carried),
+            size::<JournalSlot>(layout.journal),
         ]
         .into_iter()
         .fold(0, u64::saturating_add)
@@ -100,6 +102,8 @@ impl Plan {
             finished_index: arena.take(layout.finished_index, 0)?,
             places: arena.take(layout.places, Place::EMPTY)?,
             reports: arena.take(layout.reports, ReportEntry::EMPTY)?,
+            carried: arena.take(layout.carried, 0_u8)?,
+            journal: arena.take(layout.journal, JournalSlot::EMPTY)?,
         };
         Ok(Ready { plugin: Plugin::new(parts, scratch, self.config)?, buffer })
     }

@@ -327,7 +327,7 @@ impl Gateway<'_> {
 /// The offset of a resume position, where it is known.
 pub(super) fn start_of(resume: Resume) -> Option<i64> {
     match resume {
-        Resume::Committed(offset) | Resume::Empty(Some(offset)) => Some(offset.as_i64()),
+        Resume::committed(offset) | Resume::Empty(Some(offset)) => Some(offset.as_i64()),
         _ => None,
     }
 }
@@ -335,7 +335,7 @@ pub(super) fn start_of(resume: Resume) -> Option<i64> {
 /// The guard's word for what the group holds, and the offset at which the client starts.
 pub(super) fn resume_of(held: Held) -> Option<(Resume, i64)> {
     match held {
-        Held::Offset(start) => Some((Resume::Committed(Offset::try_from(start).ok()?), start)),
+        Held::Offset(start) => Some((Resume::committed(Offset::try_from(start).ok()?), start)),
         Held::Nothing(start) => Some((Resume::Empty(Some(Offset::try_from(start).ok()?)), start)),
         Held::OutOfRange { start, .. } => Some((Resume::At(Offset::try_from(start).ok()?), start)),
     }

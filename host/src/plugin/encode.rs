@@ -245,7 +245,7 @@ fn lost(w: &mut Writer<'_>, scope: Scope<'_>) -> Result<(), TooLong> {
 
 fn resume(resume: Resume) -> (u8, u64) {
     match resume {
-        Resume::Committed(offset) => (0, offset.value()),
+        Resume::committed(offset) => (0, offset.value()),
         Resume::Empty(None) => (1, 0),
         Resume::Empty(Some(offset)) => (2, offset.value()),
         Resume::At(offset) => (3, offset.value()),

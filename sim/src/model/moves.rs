@@ -13,7 +13,7 @@ impl Model {
     pub(super) fn assign(
         &mut self,
         generation: Option<i32>,
-        entries: &[(Partition, Resume)],
+        entries: &[(Partition, Resume<'_>)],
     ) -> Result<Reply, InputError> {
         // First mention gives the order, last mention the resume position.
         let mut order = Vec::new();
@@ -51,7 +51,7 @@ impl Model {
 
     fn check_assign(
         &self,
-        entries: &[(Partition, Resume)],
+        entries: &[(Partition, Resume<'_>)],
         order: &[Partition],
     ) -> Result<(), InputError> {
         if self.dead {
@@ -102,7 +102,7 @@ impl Model {
         }
     }
 
-    fn open(&mut self, partition: Partition, group: u64, resume: Resume) {
+    fn open(&mut self, partition: Partition, group: u64, resume: Resume<'_>) {
         let Some(assignment) = self.take_number() else {
             return;
         };
@@ -141,7 +141,7 @@ impl Model {
         &mut self,
         partition: Partition,
         assignment: Assignment,
-        resume: Resume,
+        resume: Resume<'_>,
     ) -> Result<Reply, InputError> {
         let waiting = |own: &Own| {
             own.assignment == assignment && own.kind.is_none() && own.phase == Phase::Active

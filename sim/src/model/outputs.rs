@@ -27,7 +27,7 @@ impl Model {
         self.offer(partition, value);
         let own = self.own(partition)?;
         let token = Token { group: own.group, assignment: own.assignment };
-        Some(Output::Commit { partition, offset: own::offset(value), token })
+        Some(Output::Commit { partition, offset: own::offset(value), token, metadata: 0 })
     }
 
     fn next_pause(&mut self, partition: Partition) -> Option<Output> {

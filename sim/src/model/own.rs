@@ -104,9 +104,9 @@ impl Own {
         }
     }
 
-    pub(super) fn set_resume(&mut self, resume: Resume) {
+    pub(super) fn set_resume(&mut self, resume: Resume<'_>) {
         let (kind, offset) = match resume {
-            Resume::Committed(offset) => (Kind::Committed, Some(offset)),
+            Resume::Committed { offset, .. } => (Kind::Committed, Some(offset)),
             Resume::Empty(offset) => (Kind::Empty, offset),
             Resume::At(offset) => (Kind::At, Some(offset)),
             Resume::Unknown => return,

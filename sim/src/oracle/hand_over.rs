@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use rebalance_guard::{Ended, Offset, Partition, Resume, Sealed};
+use rebalance_guard::{Ended, Offset, Partition, Sealed};
 
 use super::books::{Books, Fate, Life, Stage};
 use crate::trace::LostScope;
+use crate::trace::Resumed;
 
 impl Books {
     /// Drains and waits for last commits end as their ticks come; with `lease_ran_out` everything
@@ -104,12 +105,12 @@ impl Books {
         }
     }
 
-    pub(super) fn assigned(&mut self, entries: &[(Partition, Resume)]) {
+    pub(super) fn assigned(&mut self, entries: &[(Partition, Resumed)]) {
         let owned_before = !self.owned().is_empty();
         let mut order = Vec::new();
         let mut resumes = BTreeMap::new();
         for (partition, resume) in entries {
-            if resumes.insert(*partition, *resume).is_none() {
+            if resumes.insert(*partition, resume.clone()).is_none() {
                 order.push(*partition);
             }
         }
@@ -125,7 +126,7 @@ impl Books {
             if let (Some(life), Some(resume)) =
                 (self.lives.get_mut(&number), resumes.get(partition))
             {
-                life.resume_at(*resume);
+                life.resume_at(resume);
             }
         }
         if !owned_before && !order.is_empty() {
@@ -202,15 +203,15 @@ impl Books {
 }
 
 impl Life {
-    pub(super) fn resume_at(&mut self, resume: Resume) {
-        self.known = resume != Resume::Unknown;
+    pub(super) fn resume_at(&mut self, resume: &Resumed) {
+        self.known = *resume != Resumed::Unknown;
         self.resume = match resume {
-            Resume::Committed(offset) | Resume::At(offset) | Resume::Empty(Some(offset)) => {
-                Some(offset.value())
-            }
-            Resume::Empty(None) | Resume::Unknown => None,
+            Resumed::Committed { offset, .. }
+            | Resumed::At(offset)
+            | Resumed::Empty(Some(offset)) => Some(offset.value()),
+            Resumed::Empty(None) | Resumed::Unknown => None,
         };
-        if let Resume::Committed(offset) = resume {
+        if let Resumed::Committed { offset, .. } = resume {
             self.confirmed = Some(offset.value());
         }
         if let Some(resume) = self.resume {

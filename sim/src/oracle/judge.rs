@@ -67,7 +67,7 @@ impl Books {
             Action::Assign { partitions, .. } => self.assigned(partitions),
             Action::Position { partition, resume, .. } => {
                 if let Some(life) = self.life_mut(*partition) {
-                    life.resume_at(*resume);
+                    life.resume_at(resume);
                 }
             }
             Action::Revoke { partitions, deadline } => self.revoked(partitions, deadline.value()),
@@ -197,11 +197,15 @@ impl Books {
 
     fn judge_skip(&mut self, record: &Offered, skip: Skip) -> Judged {
         let offset = record.offset.value();
+        if skip == Skip::Carried {
+            return broken("P9", format!("{record:?} skipped as carried, and nothing was"));
+        }
         let Some(name) = name_of(record) else {
             return broken("P9", format!("{record:?} has no key and was skipped"));
         };
         let first = self.reserved(&name);
         let known = match skip {
+            Skip::Carried => true,
             Skip::DuplicateFinished => self.finished.contains(&name),
             Skip::DuplicateInFlight => first.is_some(),
         };

@@ -37,7 +37,7 @@ impl Books {
 
     pub(super) fn judge_output(&mut self, output: &Output) -> Judged {
         match *output {
-            Output::Commit { partition, offset, token } => {
+            Output::Commit { partition, offset, token, .. } => {
                 self.stats.commits += 1;
                 self.judge_commit(partition, offset.value(), token)
             }

@@ -1,10 +1,11 @@
 //! Which input comes next.
 
 use rebalance_guard::{
-    Assignment, CommitAnswer, Offset, Outcome, Partition, Phase, Resume, Tick, TicketKind,
+    Assignment, CommitAnswer, Offset, Outcome, Partition, Phase, Tick, TicketKind,
 };
 
 use super::{Driver, Handed};
+use crate::trace::Resumed;
 use crate::trace::{Action, LostScope, Offered, Step};
 
 impl Driver {
@@ -77,7 +78,7 @@ impl Driver {
         let key = self.key(partition, offset);
         let attempts = if self.rng.u8(0..12) == 0 { self.rng.u16(0..6) } else { 0 };
         let namespace = u32::from(self.rng.u8(0..30) == 0);
-        Offered { partition, offset: clamp(offset), key, attempts, namespace }
+        Offered { partition, offset: clamp(offset), key, attempts, namespace, leader_epoch: None }
     }
 
     fn next_offset(&mut self, partition: Partition) -> u64 {
@@ -249,7 +250,7 @@ impl Driver {
             partitions.push((partition, self.resume(partition)));
         }
         if self.rng.u8(0..60) == 0 {
-            partitions.push((Partition::new(0, -1), Resume::Unknown));
+            partitions.push((Partition::new(0, -1), Resumed::Unknown));
         }
         Action::Assign { generation: self.generation(), partitions }
     }
@@ -264,9 +265,9 @@ impl Driver {
         [None, None, Some(0), Some(-1)][self.rng.usize(0..4)]
     }
 
-    fn resume(&mut self, partition: Partition) -> Resume {
+    fn resume(&mut self, partition: Partition) -> Resumed {
         let Some(log) = self.logs.get(&partition) else {
-            return Resume::Unknown;
+            return Resumed::Unknown;
         };
         let (next, top) = (log.next, log.top);
         let back = next.saturating_sub(self.rng.u64(0..8));
@@ -278,11 +279,11 @@ impl Driver {
             _ => back,
         };
         match self.rng.u32(0..20) {
-            0..10 => Resume::Committed(clamp(offset)),
-            10..12 => Resume::Empty(None),
-            12..14 => Resume::Empty(Some(clamp(offset))),
-            14..17 => Resume::At(clamp(offset)),
-            _ => Resume::Unknown,
+            0..10 => Resumed::committed(clamp(offset)),
+            10..12 => Resumed::Empty(None),
+            12..14 => Resumed::Empty(Some(clamp(offset))),
+            14..17 => Resumed::At(clamp(offset)),
+            _ => Resumed::Unknown,
         }
     }
 
