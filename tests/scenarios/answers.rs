@@ -123,7 +123,7 @@ fn abandoning_in_back_off_frees_the_window_and_ends_the_retry() {
     assert_eq!(world.guard.in_flight(), 1);
     assert_eq!(world.abandon(ticket), Answered::Done);
     assert_eq!(world.guard.in_flight(), 0);
-    assert_eq!(world.tick(90_000).outputs(), Vec::<String>::new());
+    assert_eq!(world.tick(60_000).outputs(), Vec::<String>::new());
     assert_eq!(world.mark("p0"), 100);
     assert_eq!(world.admit("p0:100"), "run");
 }
@@ -145,7 +145,7 @@ fn abandoning_a_dead_letter_frees_the_window_and_holds_the_mark() {
     assert_eq!(world.guard.in_flight(), 0);
     assert_eq!(world.progress("p0").unfinished, 1);
     assert_eq!(world.mark("p0"), 100);
-    assert_eq!(world.tick(90_000).outputs(), Vec::<String>::new());
+    assert_eq!(world.tick(60_000).outputs(), Vec::<String>::new());
 }
 
 #[test]

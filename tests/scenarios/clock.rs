@@ -131,6 +131,7 @@ fn the_next_timeout_is_never_later_than_what_falls_due() {
             "52700: commit p0=1",
             "57900: commit p0=1",
             "63100: commit p0=1",
+            "66667: poll budget, until 100000",
             "68300: commit p0=1",
             "73500: commit p0=1",
             "78700: commit p0=1",

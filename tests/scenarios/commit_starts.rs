@@ -82,7 +82,7 @@ fn a_committed_start_offers_nothing_before_the_mark_moves() {
     let mut world = World::new();
     world.assign("p0@100");
     world.run("p0:100");
-    assert_eq!(world.tick(90_000).outputs(), Vec::<String>::new());
+    assert_eq!(world.tick(60_000).outputs(), Vec::<String>::new());
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_marker_at_the_end_of_the_log_is_never_committed_past() {
     world.assign("p0@100").finish("p0:100").commit_all();
     assert_eq!(world.end_of_partition("p0"), Reply::Done);
     assert_eq!(world.mark("p0"), 101);
-    assert_eq!(world.tick(90_000).outputs(), Vec::<String>::new());
+    assert_eq!(world.tick(60_000).outputs(), Vec::<String>::new());
 }
 
 #[test]

@@ -9,7 +9,7 @@ fn the_lease_ends_everything_at_its_tick() {
     let mut world = World::new();
     world.at(7).assign("p0@100 p1@0");
     let running = world.run("p0:100");
-    assert_eq!(world.tick(100_006).outputs(), Vec::<String>::new());
+    assert_eq!(world.tick(100_006).outputs(), ["poll budget, until 100007"]);
     assert!(world.next_timeout().is_some_and(|at| at <= 100_007));
     assert_eq!(
         world.tick(100_007).outputs(),

@@ -75,7 +75,7 @@ fn a_retry_that_runs_past_the_lease_is_dead_when_it_ends() {
     let mut world = World::with(late);
     world.assign("p0@100").run("p0:100");
     world.fail(world.ticket("p0:100"));
-    assert_eq!(world.tick(200_000).outputs(), ["retry p0:100"]);
+    assert_eq!(world.tick(200_000).outputs(), ["retry p0:100", "poll budget, until 300000"]);
     let retry = world.ticket("p0:100");
     world.tick(300_000);
     assert!(!world.guard.is_live(retry));

@@ -350,7 +350,8 @@ impl World {
                 return self;
             }
             for commit in commits {
-                self.stored(&commit.replace('=', ":"));
+                let offer = commit.split_whitespace().next().unwrap_or_default();
+                self.stored(&offer.replace('=', ":"));
             }
         }
     }
