@@ -17,14 +17,14 @@ use crate::{Config, Ignored, Output};
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Carried {
     /// Where the runs of its string end; 0: nothing is carried.
-    runs_end: u16,
+    pub(crate) runs_end: u16,
     /// Where the next run stands.
-    next_at: u16,
+    pub(crate) next_at: u16,
     /// The run before it, of which something may lie ahead.
-    start: u64,
-    end: u64,
+    pub(crate) start: u64,
+    pub(crate) end: u64,
     /// The leader epoch of its string + 1, or 0.
-    epoch: u64,
+    pub(crate) epoch: u64,
 }
 
 impl Carried {
@@ -81,7 +81,8 @@ fn runs(text: &[u8], carried: Carried) -> impl Iterator<Item = Run> + '_ {
     })
 }
 
-fn text_of<'a>(view: View<'a>, config: &Config, slot: u32) -> &'a [u8] {
+/// The string that was carried in, and what an older one left behind it.
+pub(crate) fn text_of<'a>(view: View<'a>, config: &Config, slot: u32) -> &'a [u8] {
     let max = usize::from(config.metadata_max);
     let from = (slot as usize).saturating_mul(max);
     view.carried.get(from..from.saturating_add(max)).unwrap_or_default()
@@ -167,12 +168,7 @@ impl Logic<'_> {
         let Some((first, next_at)) = metadata::run(text, header.runs_at, base) else {
             return;
         };
-        let from = (slot as usize).saturating_mul(usize::from(config.metadata_max));
-        let room = self.parts.carried.get_mut(from..from.saturating_add(text.len()));
-        let Some(room) = room else {
-            return;
-        };
-        room.copy_from_slice(text);
+        self.keep_text(slot, text);
         let identity = metadata::identity_of(text);
         let entry = self.entry_mut(slot);
         entry.carried = Carried {
@@ -185,6 +181,15 @@ impl Logic<'_> {
         entry.epoch = header.epoch;
         entry.string_offered = identity;
         entry.string_confirmed = identity;
+    }
+
+    /// Keeps the runs of a carried string, as a snapshot tells them.
+    pub(crate) fn keep_text(&mut self, slot: u32, text: &[u8]) {
+        let from = (slot as usize).saturating_mul(usize::from(self.state.config.metadata_max));
+        let room = self.parts.carried.get_mut(from..from.saturating_add(text.len()));
+        if let Some(room) = room {
+            room.copy_from_slice(text);
+        }
     }
 
     /// Tells, once, that the start's metadata was not used.

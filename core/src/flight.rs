@@ -129,14 +129,41 @@ impl Logic<'_> {
         };
         let tail = self.entry(slot).flights.tail;
         *self.flight_mut(place) = Flight { slot, prev: tail, ..Flight::EMPTY };
-        if tail == NO_SLOT {
-            self.entry_mut(slot).flights.head = place;
-        } else {
-            self.flight_mut(tail).next = place;
-        }
-        self.entry_mut(slot).flights.tail = place;
+        self.link_flight(slot, place);
         self.state.in_flight = self.state.in_flight.saturating_add(1);
         place
+    }
+
+    /// A record in flight as a snapshot tells it, hung in by order of admission.
+    pub(crate) fn restore_flight(&mut self, place: u32, flight: Flight) {
+        let slot = flight.slot;
+        let mut prev = self.entry(slot).flights.tail;
+        while prev != NO_SLOT && self.flight(prev).admitted > flight.admitted {
+            prev = self.flight(prev).prev;
+        }
+        let ends = &mut self.entry_mut(slot).flights;
+        let next = if prev == NO_SLOT { ends.head } else { self.flight(prev).next };
+        *self.flight_mut(place) = Flight { prev, next, ..flight };
+        self.link_flight(slot, place);
+        self.reserve_key(place);
+        self.state.in_flight = self.state.in_flight.saturating_add(1);
+        let entry = self.entry_mut(slot);
+        entry.in_hands = entry.in_hands.saturating_add(u32::from(flight.in_hands()));
+    }
+
+    /// Tells the neighbours of a record in flight of it.
+    fn link_flight(&mut self, slot: u32, place: u32) {
+        let (prev, next) = (self.flight(place).prev, self.flight(place).next);
+        if prev == NO_SLOT {
+            self.entry_mut(slot).flights.head = place;
+        } else {
+            self.flight_mut(prev).next = place;
+        }
+        if next == NO_SLOT {
+            self.entry_mut(slot).flights.tail = place;
+        } else {
+            self.flight_mut(next).prev = place;
+        }
     }
 
     /// Frees the place of a record that is finished or given up. Its key must be settled before.

@@ -1,7 +1,7 @@
 //! The guard: one state machine over lent or owned memory.
 
 use crate::logic::Logic;
-use crate::memory::{Layout, Memory};
+use crate::memory::{Layout, Memory, View};
 use crate::state::State;
 use crate::{
     Answered, Assignment, CommitAnswer, Config, ConfigError, Counters, Input, InputError,
@@ -75,6 +75,14 @@ impl<M: Memory> Guard<M> {
         let mut guard = Self::new(memory, config)?;
         guard.state.off = Some(rule);
         Ok(guard)
+    }
+
+    pub(crate) const fn made(memory: M, state: State) -> Self {
+        Self { memory, state }
+    }
+
+    pub(crate) fn seen(&self) -> (&State, View<'_>) {
+        (&self.state, self.memory.view())
     }
 
     fn logic(&mut self) -> Logic<'_> {

@@ -13,9 +13,9 @@ pub(crate) const STORED_MAX: usize = 40;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Key {
     pub(crate) hash: u64,
-    namespace: u32,
-    hashed: bool,
-    len: u8,
+    pub(crate) namespace: u32,
+    pub(crate) hashed: bool,
+    pub(crate) len: u8,
     bytes: [u8; STORED_MAX],
 }
 
@@ -44,11 +44,35 @@ impl Key {
             made.len = 16;
             made.hashed = true;
         }
+        Some(made.rehashed(config))
+    }
+
+    /// The key that a snapshot tells, or `None` when no record could have it.
+    pub(crate) fn restored(
+        bytes: &[u8],
+        namespace: u32,
+        hashed: bool,
+        config: &Config,
+    ) -> Option<Self> {
+        let mut made = Self { namespace, hashed, ..Self::EMPTY };
+        made.bytes.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        made.len = u8::try_from(bytes.len()).ok()?;
+        let usable = if hashed { bytes.len() == 16 } else { !bytes.trim_ascii().is_empty() };
+        usable.then(|| made.rehashed(config))
+    }
+
+    fn rehashed(mut self, config: &Config) -> Self {
+        let [k0, k1] = config.hash_key.0;
         let mut hasher = sip::SipHasher13::new_with_keys(k0, k1);
-        hasher.write(made.bytes.get(..usize::from(made.len)).unwrap_or_default());
-        hasher.write(&made.namespace.to_le_bytes());
-        made.hash = hasher.finish();
-        Some(made)
+        hasher.write(self.stored());
+        hasher.write(&self.namespace.to_le_bytes());
+        self.hash = hasher.finish();
+        self
+    }
+
+    /// The bytes that are stored: the key, or its digest.
+    pub(crate) fn stored(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
     }
 
     /// Whether both name the same operation; by bytes, never by hash alone.

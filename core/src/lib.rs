@@ -37,6 +37,7 @@ mod progress;
 mod pull;
 mod report;
 mod retry;
+mod snapshot;
 mod stall;
 mod state;
 mod storm;
@@ -61,6 +62,10 @@ pub use memory::{Memory, StaticMemory};
 pub use output::{Ended, Ignored, Output, Reason, Sealed};
 pub use partition::Phase;
 pub use progress::Progress;
+#[cfg(feature = "mutants")]
+#[doc(hidden)]
+pub use snapshot::reseal_snapshot;
+pub use snapshot::{RestoreError, SnapshotError};
 pub use storm::Storm;
 pub use tick::Tick;
 pub use ticket::{Ticket, TicketKind};

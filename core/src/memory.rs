@@ -51,7 +51,9 @@ impl Parts<'_> {
             partitions: self.partitions,
             partition_index: self.partition_index,
             flights: self.flights,
+            finished_keys: self.finished_keys,
             places: self.places,
+            reports: self.reports,
             carried: self.carried,
             journal: self.journal,
         }
@@ -81,8 +83,12 @@ pub struct View<'a> {
     pub partition_index: &'a [u32],
     /// One place per record in flight.
     pub flights: &'a [Flight],
+    /// One place per finished key.
+    pub finished_keys: &'a [FinishedKey],
     /// `budget` places per partition.
     pub places: &'a [Place],
+    /// Five places per partition.
+    pub reports: &'a [ReportEntry],
     /// `metadata_max` bytes per partition.
     pub carried: &'a [u8],
     /// One place per journal entry.
@@ -249,7 +255,9 @@ impl<const P: usize, const W: usize, const K: usize, const B: usize, const M: us
             partitions: &self.partitions,
             partition_index: self.partition_index.as_flattened(),
             flights: &self.flights,
+            finished_keys: &self.finished_keys,
             places: self.places.as_flattened(),
+            reports: self.reports.as_flattened(),
             carried: self.carried.as_flattened(),
             journal: &self.journal,
         }

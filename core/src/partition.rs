@@ -250,8 +250,23 @@ impl Logic<'_> {
             slot
         };
         *self.entry_mut(slot) = PartitionEntry { partition, ..PartitionEntry::EMPTY };
-        index::insert(self.parts.partition_index, hash_of(partition), slot);
+        self.index_partition(slot);
         Some(slot)
+    }
+
+    /// Makes the entry in `slot` findable.
+    pub(crate) fn index_partition(&mut self, slot: u32) {
+        let hash = hash_of(self.entry(slot).partition);
+        index::insert(self.parts.partition_index, hash, slot);
+    }
+
+    /// Counts what an entry that was restored adds to the whole.
+    pub(crate) fn count_restored(&mut self, slot: u32) {
+        let (paused, fruitless) = (self.entry(slot).paused, self.entry(slot).fruitless);
+        self.state.paused_count = self.state.paused_count.saturating_add(u32::from(paused));
+        if fruitless >= self.state.config.storm_at {
+            self.state.storm.stuck = self.state.storm.stuck.saturating_add(1);
+        }
     }
 
     fn forget_partition(&mut self, slot: u32) {
@@ -266,11 +281,16 @@ impl Logic<'_> {
     }
 
     pub(crate) fn join_owned(&mut self, slot: u32) {
+        self.join_owned_quietly(slot);
+        self.state.attend();
+    }
+
+    /// Joins without looking for outputs: a restored guard goes on where it was.
+    pub(crate) fn join_owned_quietly(&mut self, slot: u32) {
         let mut ends = self.state.owned;
         self.link_last(&mut ends, slot);
         self.state.owned = ends;
         self.state.owned_count = self.state.owned_count.saturating_add(1);
-        self.state.attend();
     }
 
     pub(crate) fn leave_owned(&mut self, slot: u32) {

@@ -19,8 +19,8 @@ pub(crate) enum PlaceState {
 /// The place of one record at or above its partition's completion mark.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Place {
-    offset: u64,
-    state: PlaceState,
+    pub(crate) offset: u64,
+    pub(crate) state: PlaceState,
 }
 
 impl Place {
@@ -48,6 +48,20 @@ pub(crate) fn mark(places: &[Place], budget: u32, slot: u32, entry: &PartitionEn
     }
 }
 
+/// Every place in use, in offset order, with its number.
+pub(crate) fn all<'a>(
+    places: &'a [Place],
+    budget: u32,
+    slot: u32,
+    entry: &PartitionEntry,
+) -> impl Iterator<Item = (u64, Place)> + 'a {
+    let first = entry.first_place;
+    (0..u64::from(entry.places)).map(move |nth| {
+        let number = first.wrapping_add(nth);
+        (number, place_at(places, budget, slot, number))
+    })
+}
+
 /// Offsets finished above the mark, each a run of one.
 pub(crate) fn finished<'a>(
     places: &'a [Place],
@@ -55,10 +69,8 @@ pub(crate) fn finished<'a>(
     slot: u32,
     entry: &PartitionEntry,
 ) -> impl Iterator<Item = Run> + 'a {
-    let first = entry.first_place;
-    let numbers = 0..u64::from(entry.places);
-    numbers
-        .map(move |number| place_at(places, budget, slot, first.wrapping_add(number)))
+    all(places, budget, slot, entry)
+        .map(|(_, place)| place)
         .filter(|place| place.state == PlaceState::Finished)
         .map(|place| Run { start: place.offset, end: place.offset.saturating_add(1) })
 }
@@ -96,6 +108,16 @@ impl Logic<'_> {
         number
     }
 
+    /// A place as a snapshot tells it, above those restored before.
+    pub(crate) fn restore_place(&mut self, slot: u32, place: Place) {
+        let entry = self.entry_mut(slot);
+        let number = u64::from(entry.places);
+        entry.places = entry.places.saturating_add(1);
+        let unfinished = u32::from(place.state != PlaceState::Finished);
+        entry.unfinished = entry.unfinished.saturating_add(unfinished);
+        self.set_place(slot, number, place);
+    }
+
     /// The record finished; the mark moves past every finished record from the bottom up.
     pub(crate) fn finish_place(&mut self, slot: u32, number: u64) {
         let finished = Place { state: PlaceState::Finished, ..self.place(slot, number) };
@@ -118,6 +140,12 @@ impl Logic<'_> {
             self.moves(slot);
         }
         self.entry_mut(slot).set_changed = true;
+    }
+
+    /// Whether the lowest place is finished: the mark would have moved past it.
+    pub(crate) fn lowest_is_finished(&self, slot: u32) -> bool {
+        let entry = self.entry(slot);
+        entry.places > 0 && self.place(slot, entry.first_place).state == PlaceState::Finished
     }
 
     pub(crate) fn abandon_place(&mut self, slot: u32, number: u64) {

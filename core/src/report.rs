@@ -15,6 +15,14 @@ pub struct ReportEntry {
 impl ReportEntry {
     /// An empty place.
     pub const EMPTY: Self = Self { output: None, prev: NO_SLOT, next: NO_SLOT };
+
+    pub(crate) const fn output(&self) -> Option<Output> {
+        self.output
+    }
+
+    pub(crate) const fn next(&self) -> u32 {
+        self.next
+    }
 }
 
 /// Kinds of report: places a partition.
@@ -40,6 +48,28 @@ impl Logic<'_> {
             self.state.counters.reports_dropped =
                 self.state.counters.reports_dropped.saturating_add(1);
         }
+        self.append_report(place, output);
+        self.state.attend();
+    }
+
+    /// A report as a snapshot tells it, behind those restored before.
+    pub(crate) fn restore_report(&mut self, place: u32, output: Output) -> Option<()> {
+        let kind = match output {
+            Output::Sealed(_) => ReportKind::Sealed,
+            Output::Gap { .. } => ReportKind::Gap,
+            Output::StepBack { .. } => ReportKind::StepBack,
+            Output::MetadataIgnored { .. } => ReportKind::Metadata,
+            Output::StormBegan { .. } | Output::StormEnded => ReportKind::Storm,
+            _ => return None,
+        };
+        let slot = place.checked_div(REPORTS)?;
+        let fits = slot < self.state.config.partitions
+            && place.checked_rem(REPORTS) == Some(kind as u32)
+            && self.report_at(place).output.is_none();
+        fits.then(|| self.append_report(place, output))
+    }
+
+    fn append_report(&mut self, place: u32, output: Output) {
         let tail = self.state.reports.tail;
         self.set_report(place, ReportEntry { output: Some(output), prev: tail, next: NO_SLOT });
         if tail == NO_SLOT {
@@ -48,7 +78,6 @@ impl Logic<'_> {
             self.set_report(tail, ReportEntry { next: place, ..self.report_at(tail) });
         }
         self.state.reports.tail = place;
-        self.state.attend();
     }
 
     /// The oldest report.

@@ -21,17 +21,17 @@ const EVENTS: usize = Config::STORM_AT_MAX as usize;
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct StormState {
-    level: Storm,
+    pub(crate) level: Storm,
     /// The latest rebalances, oldest first; no more are kept than the highest threshold needs.
     events: [Tick; EVENTS],
-    count: u16,
-    last_generation: u32,
+    pub(crate) count: u16,
+    pub(crate) last_generation: u32,
     /// The last assign said no generation.
-    blind: bool,
+    pub(crate) blind: bool,
     /// A revoke or loss was counted and its assign has not come.
-    pair_open: bool,
+    pub(crate) pair_open: bool,
     /// Partitions whose last ownerships were all fruitless, `storm_at` in a row.
-    stuck: u32,
+    pub(crate) stuck: u32,
 }
 
 impl StormState {
@@ -54,6 +54,29 @@ impl StormState {
     /// The generation of the last assign that said one, or 0.
     pub(crate) const fn last_generation(&self) -> u32 {
         self.last_generation
+    }
+
+    /// The latest rebalances, oldest first.
+    pub(crate) fn events(&self) -> &[Tick] {
+        self.events.get(..usize::from(self.count)).unwrap_or_default()
+    }
+
+    /// So many rebalances as a snapshot tells them.
+    pub(crate) fn set_events(
+        &mut self,
+        count: u16,
+        mut next: impl FnMut() -> Option<Tick>,
+    ) -> Option<()> {
+        for event in self.events.get_mut(..usize::from(count))? {
+            *event = next()?;
+        }
+        self.count = count;
+        Some(())
+    }
+
+    /// Forgets the rebalances of another clock.
+    pub(crate) const fn forget(&mut self) {
+        self.count = 0;
     }
 
     pub(crate) const fn partition_recovered(&mut self) {

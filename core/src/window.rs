@@ -20,6 +20,20 @@ impl FinishedKey {
     pub const EMPTY: Self = Self { key: Key::EMPTY, at: Tick::ZERO };
 }
 
+impl FinishedKey {
+    pub(crate) const fn of(key: Key, at: Tick) -> Self {
+        Self { key, at }
+    }
+
+    pub(crate) const fn key(&self) -> &Key {
+        &self.key
+    }
+
+    pub(crate) const fn at(&self) -> Tick {
+        self.at
+    }
+}
+
 /// What the window knows of a key.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Known {
@@ -101,6 +115,24 @@ impl Logic<'_> {
         index::insert(self.parts.finished_index, key.hash, position);
         let next = position.saturating_add(1);
         self.state.finished_next = if next >= capacity { 0 } else { next };
+    }
+
+    /// The next-younger remembered key, as a snapshot tells it.
+    pub(crate) fn restore_finished(&mut self, place: u32, finished: FinishedKey) {
+        if let Some(entry) = self.parts.finished_keys.get_mut(place as usize) {
+            *entry = finished;
+        }
+        index::insert(self.parts.finished_index, finished.key.hash, place);
+        let next = place.saturating_add(1);
+        self.state.finished_len = next;
+        self.state.finished_next = if next >= self.state.config.keys { 0 } else { next };
+    }
+
+    /// Under another clock, every remembered key is as old as nothing.
+    pub(crate) fn restart_keys(&mut self) {
+        for finished in &mut *self.parts.finished_keys {
+            finished.at = self.state.now;
+        }
     }
 
     fn evict_key(&mut self, position: u32) {

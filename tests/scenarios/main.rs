@@ -30,6 +30,7 @@ mod poison;
 mod regression;
 mod rewind;
 mod settings;
+mod snapshot;
 mod stale;
 mod stall;
 mod storm;

@@ -8,6 +8,7 @@ mod found;
 mod lazy;
 mod mutants;
 mod promises;
+mod snapshot;
 mod support;
 mod timeouts;
 mod traces;

@@ -1,0 +1,193 @@
+//! A guard as bytes: what survives, and what is refused.
+
+use rebalance_guard::{
+    Answered, Config, Fenced, Guard, HashKey, Refuse, RestoreError, SnapshotError, Verdict,
+    reseal_snapshot,
+};
+
+use crate::support::{Heap, World, small, tick};
+use crate::words::said;
+
+fn bytes_of(world: &World) -> Vec<u8> {
+    let mut bytes = vec![0; world.guard.snapshot_len()];
+    world.guard.snapshot(&mut bytes).expect("the room was measured");
+    bytes
+}
+
+fn restore(config: Config, now: u64, bytes: &[u8]) -> Result<Guard<Heap>, RestoreError> {
+    Guard::restore(Heap::of(&config), config, tick(now), bytes)
+}
+
+/// The same world around the restored guard.
+fn reloaded(world: &World, now: u64) -> World {
+    let mut other = world.clone();
+    other.guard = restore(*world.guard.config(), now, &bytes_of(world)).expect("its own bytes");
+    other.at(now);
+    other
+}
+
+/// p0 with 100 in hands, 101 finished; p1 draining with 7 in back-off; 9 owed on p2.
+fn busy() -> World {
+    let mut world = World::with(Config { metadata_max: 64, journal: 16, window: 3, ..small() });
+    world.assign("p0@100 p1@7 p2@9").run("p0:100=a");
+    world.finish("p0:101=b");
+    world.run("p1:7");
+    world.run("p1:8");
+    assert_eq!(world.admit("p2:9"), "hold: window");
+    world.drain();
+    world.fail(world.ticket("p1:7"));
+    world.revoke("p1", 5_000);
+    world
+}
+
+#[test]
+fn tickets_handed_out_before_count_afterwards() {
+    let world = busy();
+    let mut other = reloaded(&world, 0);
+    assert!(other.guard.is_live(other.ticket("p0:100")));
+    assert_eq!(other.complete(other.ticket("p1:8")), Answered::Done);
+    assert_eq!(other.complete(other.ticket("p0:100")), Answered::Done);
+    assert_eq!(other.complete(other.ticket("p0:100")), Answered::Stale);
+    assert_eq!(other.mark("p0"), 102);
+}
+
+#[test]
+fn keys_debts_and_the_set_above_the_mark_survive() {
+    let world = busy();
+    let (mut one, mut other) = (world.clone(), reloaded(&world, 0));
+    assert_eq!(one.outputs(), other.outputs());
+    for record in ["p0:102=a", "p0:103=b", "p2:10", "p1:9", "p2:9"] {
+        assert_eq!(one.admit(record), other.admit(record), "{record}");
+    }
+    let later = one.tick(90_000).outputs();
+    assert_eq!(later, other.tick(90_000).outputs());
+    assert!(!later.is_empty());
+}
+
+#[test]
+fn the_assignment_counter_goes_on() {
+    let mut other = reloaded(&busy(), 0);
+    other.assign("p3@0");
+    assert_eq!(other.assignment("p3"), 4);
+}
+
+#[test]
+fn a_later_tick_lets_the_time_between_pass() {
+    let world = busy();
+    let mut other = reloaded(&world, 5_000);
+    assert_eq!(other.phase("p1"), "Unowned");
+    assert!(other.outputs().contains(&"sealed p1 #2: deadline, mark 7, left 2".to_owned()));
+}
+
+#[test]
+fn a_tick_behind_the_snapshots_is_another_clock_and_loses_everything() {
+    let mut world = busy();
+    world.tick(3_000).drain();
+    let mut other = reloaded(&world, 2_999);
+    assert_eq!(
+        other.outputs(),
+        [
+            "rejoin after 0",
+            "sealed p0 #1: lost, mark 100, left 1",
+            "sealed p1 #2: lost, mark 7, left 2",
+            "sealed p2 #3: lost, mark 9, left 0",
+        ]
+    );
+    assert_eq!(other.complete(other.ticket("p0:100")), Answered::Stale);
+    assert_eq!(other.guard.waiting().map(|waiting| waiting.since.value()), Some(2_999));
+    assert_eq!(other.guard.now(), tick(2_999));
+    other.assign("p0@100");
+    assert_eq!(other.admit("p0:100=a"), "run");
+    assert_eq!(other.admit("p0:101=b"), "skip: finished", "what is done stays done");
+}
+
+#[test]
+fn a_room_too_small_says_what_is_needed() {
+    let world = busy();
+    let needed = world.guard.snapshot_len();
+    let mut room = vec![0; needed - 1];
+    assert_eq!(world.guard.snapshot(&mut room), Err(SnapshotError::TooSmall { needed }));
+}
+
+#[test]
+fn other_settings_are_refused_but_another_first_assignment_is_not() {
+    let bytes = bytes_of(&busy());
+    let config = *busy().guard.config();
+    let first = Config { first_assignment: 9_000, ..config };
+    assert!(restore(first, 0, &bytes).is_ok());
+    let others = [
+        Config { budget: 33, ..config },
+        Config { lease: 100_001, ..config },
+        Config { key_age: Some(1), ..config },
+        Config { hash_key: HashKey([1, 0]), ..config },
+        Config { hold_in_storm: true, ..config },
+    ];
+    for other in others {
+        assert_eq!(restore(other, 0, &bytes).err(), Some(RestoreError::OtherSettings));
+    }
+}
+
+#[test]
+fn what_is_no_whole_snapshot_of_this_version_is_refused_with_its_reason() {
+    let bytes = bytes_of(&busy());
+    let config = *busy().guard.config();
+    let why = |bytes: &[u8]| restore(config, 0, bytes).err().expect("refused");
+    let given = bytes.len();
+    assert_eq!(why(b""), RestoreError::NotASnapshot);
+    assert_eq!(why(b"RGSN"), RestoreError::NotASnapshot);
+    assert_eq!(why(b"something else"), RestoreError::NotASnapshot);
+    let said = given as u64;
+    assert_eq!(why(&bytes[..given - 1]), RestoreError::Length { said, given: given - 1 });
+    let mut longer = bytes.clone();
+    longer.push(0);
+    assert_eq!(why(&longer), RestoreError::Length { said, given: given + 1 });
+    let mut newer = bytes.clone();
+    newer[4] = 2;
+    assert_eq!(why(&newer), RestoreError::Version(2));
+    let mut damaged = bytes.clone();
+    damaged[given / 2] ^= 1;
+    assert_eq!(why(&damaged), RestoreError::Damaged);
+    let mut sealed = bytes[..given - 1].to_vec();
+    reseal_snapshot(&mut sealed);
+    assert_eq!(why(&sealed), RestoreError::Contradiction);
+    assert!(why(&newer).to_string().contains("start without it"));
+}
+
+#[test]
+fn a_dead_client_stays_dead() {
+    let mut world = busy();
+    world.fatal();
+    let mut other = reloaded(&world, 0);
+    assert!(other.try_assign("p0@0").is_err());
+    assert_eq!(other.admit("p0:0"), said(Verdict::Refuse(Refuse::Fenced(Fenced::Dead))));
+}
+
+/// The story whose snapshot every later build must still read.
+fn golden() -> World {
+    let mut world = busy();
+    world.tick(1_000).drain();
+    world.assign("p3@at:5").finish("p3:5=c");
+    world
+}
+
+const GOLDEN: &[u8] = include_bytes!("snapshot-v1.bin");
+
+#[test]
+fn the_golden_snapshot_is_written_to_the_byte() {
+    let bytes = bytes_of(&golden());
+    // For a new version: the file to write it to.
+    if let Some(file) = std::env::var_os("RG_GOLDEN_OUT") {
+        std::fs::write(file, &bytes).expect("written");
+    }
+    assert!(bytes == GOLDEN, "the layout changed: raise the version, keep reading version 1");
+}
+
+#[test]
+fn the_golden_snapshot_is_read() {
+    let mut old = golden();
+    old.guard = restore(*old.guard.config(), 1_000, GOLDEN).expect("version 1 is read");
+    let mut new = golden();
+    assert_eq!(old.outputs(), new.outputs());
+    assert_eq!(old.tick(90_000).outputs(), new.tick(90_000).outputs());
+    assert_eq!(old.guard.counters(), new.guard.counters());
+}
