@@ -106,15 +106,13 @@ impl Logic<'_> {
         if self.entry(slot).reoffer != NO_OFFSET {
             return true;
         }
-        if self.entry(slot).set_changed && self.string(slot) == self.entry(slot).string_offered {
-            self.entry_mut(slot).set_changed = false;
-        }
-        if !self.commit_is_needed(slot) {
-            return false;
-        }
         let entry = self.entry(slot);
         let forced = entry.phase == Phase::Committing || entry.again_at.is_some();
-        forced || entry.set_changed || self.mark(slot) != Some(entry.offered)
+        let moved = self.mark(slot) != Some(entry.offered);
+        if !moved && entry.set_changed && self.string(slot) == entry.string_offered {
+            self.entry_mut(slot).set_changed = false;
+        }
+        self.commit_is_needed(slot) && (forced || moved || self.entry(slot).set_changed)
     }
 
     /// Offers the mark and the set above it: the offset, and the length of the string.

@@ -131,7 +131,7 @@ fn other_settings_are_refused_but_another_first_assignment_is_not() {
 fn what_is_no_whole_snapshot_of_this_version_is_refused_with_its_reason() {
     let bytes = bytes_of(&busy());
     let config = *busy().guard.config();
-    let why = |bytes: &[u8]| restore(config, 0, bytes).err().expect("refused");
+    let why = |bytes: &[u8]| restore(config, 0, bytes).expect_err("refused");
     let given = bytes.len();
     assert_eq!(why(b""), RestoreError::NotASnapshot);
     assert_eq!(why(b"RGSN"), RestoreError::NotASnapshot);

@@ -35,7 +35,7 @@ impl Swapped {
 
     fn swap(&mut self) {
         self.swaps.set(self.swaps.get() + 1);
-        if self.swaps.get() % self.every != 0 {
+        if !self.swaps.get().is_multiple_of(self.every) {
             return;
         }
         let (config, now) = (*self.guard.config(), self.guard.now());
