@@ -36,5 +36,6 @@ mod stall;
 mod storm;
 mod strings;
 mod support;
+mod transfer;
 mod waiting;
 mod words;
