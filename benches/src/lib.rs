@@ -81,7 +81,7 @@ impl<'a> Traffic<'a> {
     /// The settings contradict themselves, or the assign was refused.
     pub fn new(tables: &'a mut Tables, config: Config) -> Result<Self, Box<dyn std::error::Error>> {
         let mut guard = Guard::new(tables.lend(), config)?;
-        let owned: Vec<(Partition, Resume)> = (0..PARTITIONS)
+        let owned: Vec<(Partition, Resume<'_>)> = (0..PARTITIONS)
             .map(|number| (partition(number), Resume::committed(Offset::ZERO)))
             .collect();
         guard.assign(Tick::ZERO, Some(1), &owned)?;
@@ -115,7 +115,7 @@ impl<'a> Traffic<'a> {
     fn do_what_is_owed(&mut self, now: Tick) {
         self.guard.polled(now);
         while let Some(output) = self.guard.poll_output() {
-            if let Output::Commit { partition, offset, token } = output {
+            if let Output::Commit { partition, offset, token, .. } = output {
                 let (assignment, answer) = (token.assignment, CommitAnswer::Stored);
                 let stored = Input::CommitAnswered { partition, assignment, offset, answer };
                 // Never refused: it answers an offer that was just made.

@@ -60,8 +60,8 @@ pub struct Config {
     pub stall_after: u64,
     /// Refusals and transitions that are kept to be read.
     pub journal: u32,
-    /// The longest commit metadata, in bytes; 0 neither writes nor reads any. The broker's own
-    /// limit is `offset.metadata.max.bytes`, 4,096 by default.
+    /// The longest commit metadata, in bytes, at most [`Config::METADATA_MAX`]; 0 neither writes
+    /// nor reads any. The broker's own limit is `offset.metadata.max.bytes`, 4,096 by default.
     pub metadata_max: u16,
     /// A finished key is forgotten when it is so old; at least 1. `None`: only when newer ones
     /// need its place.
@@ -88,6 +88,8 @@ impl fmt::Debug for HashKey {
 }
 
 impl Config {
+    /// The largest `metadata_max`.
+    pub const METADATA_MAX: u16 = 32_767;
     /// The largest `storm_at`.
     pub const STORM_AT_MAX: u16 = 32;
     /// The most records that one window, budget or key table can hold.
@@ -152,6 +154,9 @@ impl Config {
         }
         if self.journal > Self::ENTRIES_MAX {
             return Err(ConfigError::TooLarge("journal"));
+        }
+        if self.metadata_max > Self::METADATA_MAX {
+            return Err(ConfigError::TooLarge("metadata_max"));
         }
         if self.storm_at > Self::STORM_AT_MAX {
             return Err(ConfigError::TooLarge("storm_at"));

@@ -77,15 +77,11 @@ impl<M: Memory> Guard<M> {
         Ok(guard)
     }
 
-    pub(crate) const fn made(memory: M, state: State) -> Self {
-        Self { memory, state }
-    }
-
     pub(crate) fn seen(&self) -> (&State, View<'_>) {
         (&self.state, self.memory.view())
     }
 
-    fn logic(&mut self) -> Logic<'_> {
+    pub(crate) fn logic(&mut self) -> Logic<'_> {
         Logic { state: &mut self.state, parts: self.memory.parts() }
     }
 

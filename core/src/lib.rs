@@ -66,7 +66,7 @@ pub use progress::Progress;
 #[cfg(feature = "mutants")]
 #[doc(hidden)]
 pub use snapshot::reseal_snapshot;
-pub use snapshot::{RestoreError, SnapshotError};
+pub use snapshot::{RestoreError, SnapshotError, len_max as snapshot_len_max};
 pub use storm::Storm;
 pub use tick::Tick;
 pub use ticket::{Ticket, TicketKind};

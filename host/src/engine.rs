@@ -1,8 +1,8 @@
 //! The guard behind one set of calls, whether native or a WebAssembly plugin.
 
 use rebalance_guard::{
-    Answered, Counters, Input, InputError, Outcome, Output, Partition, Progress, Record, Reply,
-    Storm, Tick, Ticket, Verdict,
+    Answered, Counters, Input, InputError, JournalEntry, Outcome, Output, Partition, Progress,
+    Record, Reply, Storm, Tick, Ticket, Verdict, Waiting,
 };
 
 /// The engine cannot answer any more: the plugin trapped, ran past its time, or broke the contract.
@@ -95,6 +95,37 @@ pub trait Engine: Send {
     /// # Errors
     /// The engine is dead.
     fn owned(&mut self) -> Result<Vec<(Partition, Progress)>, EngineDead>;
+
+    /// [`rebalance_guard::Guard::commit_metadata`]: read it right after the commit was pulled.
+    ///
+    /// # Errors
+    /// The engine is dead.
+    fn commit_metadata(&mut self, partition: Partition) -> Result<Vec<u8>, EngineDead>;
+
+    /// [`rebalance_guard::Guard::waiting`].
+    ///
+    /// # Errors
+    /// The engine is dead.
+    fn waiting(&mut self) -> Result<Option<Waiting>, EngineDead>;
+
+    /// [`rebalance_guard::Guard::journal`], collected.
+    ///
+    /// # Errors
+    /// The engine is dead.
+    fn journal(&mut self) -> Result<Vec<JournalEntry>, EngineDead>;
+
+    /// [`rebalance_guard::Guard::snapshot`]; `None`: longer than the engine can hand over.
+    ///
+    /// # Errors
+    /// The engine is dead.
+    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, EngineDead>;
+
+    /// [`rebalance_guard::Guard::reload`], for an engine that owns nothing yet; `false`: it cannot
+    /// go on from these bytes, and is to be thrown away.
+    ///
+    /// # Errors
+    /// The engine is dead.
+    fn restore(&mut self, now: Tick, snapshot: &[u8]) -> Result<bool, EngineDead>;
 
     /// [`rebalance_guard::Guard::storm`].
     ///

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crossbeam_channel::Sender;
 use rdkafka::consumer::{BaseConsumer, Consumer, ConsumerContext};
 use rdkafka::error::{KafkaResult, RDKafkaErrorCode};
+use rdkafka::message::BorrowedMessage;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 use rdkafka_sys as sys;
 
@@ -61,6 +62,30 @@ fn member_id<C: ConsumerContext>(consumer: &BaseConsumer<C>) -> Option<String> {
     }
 }
 
+/// The metadata beside each element's committed offset, in the list's order: bytes as the broker gave
+/// them, for nothing says that they are text.
+pub(crate) fn metadata(list: &TopicPartitionList) -> Vec<Vec<u8>> {
+    let list = list.ptr();
+    // SAFETY: `list` is live while borrowed; it has `cnt` elements, each with null or `metadata_size`
+    // bytes of its own, which are copied here.
+    unsafe {
+        let count = usize::try_from((*list).cnt).unwrap_or(0);
+        let elements = (0..count).map(|index| &*(*list).elems.add(index));
+        let copied = elements.map(|element| {
+            let (text, len) = (element.metadata.cast::<u8>(), element.metadata_size);
+            if text.is_null() { Vec::new() } else { std::slice::from_raw_parts(text, len).to_vec() }
+        });
+        copied.collect()
+    }
+}
+
+/// The epoch of the leader that wrote the record (KIP-320), if the broker told it.
+pub(crate) fn leader_epoch(message: &BorrowedMessage<'_>) -> Option<i32> {
+    // SAFETY: the message is live while borrowed, and only read.
+    let epoch = unsafe { sys::rd_kafka_message_leader_epoch(message.ptr()) };
+    (epoch >= 0).then_some(epoch)
+}
+
 /// Commits without blocking: each answer arrives on a queue of its own, with the number that the
 /// caller gave.
 pub struct CommitQueue<C: ConsumerContext + 'static> {
@@ -111,7 +136,7 @@ impl<C: ConsumerContext + 'static> CommitQueue<C> {
         Self { queue, wake, consumer }
     }
 
-    /// Sends one commit; `offset` is the next record to read.
+    /// Sends one commit; `offset` is the next record to read, `metadata` the string beside it.
     ///
     /// # Errors
     /// The client did not take it; no reply follows.
@@ -120,10 +145,15 @@ impl<C: ConsumerContext + 'static> CommitQueue<C> {
         topic: &str,
         partition: i32,
         offset: i64,
+        metadata: &str,
         number: usize,
     ) -> KafkaResult<()> {
         let mut list = TopicPartitionList::with_capacity(1);
-        list.add_partition_offset(topic, partition, Offset::Offset(offset))?;
+        let mut element = list.add_partition(topic, partition);
+        element.set_offset(Offset::Offset(offset))?;
+        if !metadata.is_empty() {
+            element.set_metadata(metadata);
+        }
         let opaque = std::ptr::without_provenance_mut::<c_void>(number);
         // SAFETY: client, list and queue are live; the list is copied by the call; the opaque value
         // is a number that librdkafka only hands back.

@@ -1,8 +1,8 @@
 //! The guard as native code: what the plugin must equal, and what never dies.
 
 use rebalance_guard::{
-    Answered, Config, ConfigError, Counters, Guard, Input, InputError, Outcome, Output, Partition,
-    Progress, Record, Reply, Storm, Tick, Ticket, Verdict,
+    Answered, Config, ConfigError, Counters, Guard, Input, InputError, JournalEntry, Outcome,
+    Output, Partition, Progress, Record, Reply, Storm, Tick, Ticket, Verdict, Waiting,
 };
 
 use crate::engine::{Engine, EngineDead};
@@ -97,6 +97,30 @@ impl Engine for NativeEngine {
 
     fn owned(&mut self) -> Result<Vec<(Partition, Progress)>, EngineDead> {
         Ok(self.guard.owned().collect())
+    }
+
+    fn commit_metadata(&mut self, partition: Partition) -> Result<Vec<u8>, EngineDead> {
+        let mut text = vec![0; usize::from(self.guard.config().metadata_max)];
+        let len = self.guard.commit_metadata(partition, &mut text);
+        text.truncate(len);
+        Ok(text)
+    }
+
+    fn waiting(&mut self) -> Result<Option<Waiting>, EngineDead> {
+        Ok(self.guard.waiting())
+    }
+
+    fn journal(&mut self) -> Result<Vec<JournalEntry>, EngineDead> {
+        Ok(self.guard.journal().collect())
+    }
+
+    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, EngineDead> {
+        let mut bytes = vec![0; self.guard.snapshot_len()];
+        Ok(self.guard.snapshot(&mut bytes).is_ok().then_some(bytes))
+    }
+
+    fn restore(&mut self, now: Tick, snapshot: &[u8]) -> Result<bool, EngineDead> {
+        Ok(self.guard.reload(now, snapshot).is_ok())
     }
 
     fn storm(&mut self) -> Result<Storm, EngineDead> {

@@ -20,6 +20,8 @@ pub struct OwnedRecord {
     pub payload: Option<Vec<u8>>,
     /// Headers in order; a header may have no value.
     pub headers: Vec<(String, Option<Vec<u8>>)>,
+    /// Epoch of the leader that wrote it, if the client tells.
+    pub leader_epoch: Option<i32>,
     /// Timestamp of the record in ms since 1970, if it has one.
     pub timestamp_ms: Option<i64>,
 }

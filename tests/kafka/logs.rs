@@ -115,7 +115,7 @@ fn a_topic_made_anew_runs_its_records_under_old_offsets() {
         Event::Assigned { resume, .. } => Some(*resume),
         _ => None,
     };
-    let resumes: Vec<Resume> = reader.events().iter().filter_map(resumes).collect();
+    let resumes: Vec<Resume<'_>> = reader.events().iter().filter_map(resumes).collect();
     assert!(resumes.len() >= 2, "{resumes:?}");
     assert_eq!(reader.leave().counters.skipped_finished, 0);
 }

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rebalance_guard::{
-    Answered, Config, Counters, Hold, Input, InputError, Offset, Outcome, Output, Partition,
-    Progress, Record, Reply, Storm, Tick, Ticket, Verdict,
+    Answered, Config, Counters, Hold, Input, InputError, JournalEntry, Offset, Outcome, Output,
+    Partition, Progress, Record, Reply, Storm, Tick, Ticket, Verdict, Waiting,
 };
 use rebalance_guard_host::engine::{Engine, EngineDead};
 use rebalance_guard_host::gateway::{EngineFactory, Protocol};
@@ -103,6 +103,26 @@ impl Engine for Creditor {
 
     fn owned(&mut self) -> Result<Vec<(Partition, Progress)>, EngineDead> {
         self.engine.owned()
+    }
+
+    fn commit_metadata(&mut self, partition: Partition) -> Result<Vec<u8>, EngineDead> {
+        self.engine.commit_metadata(partition)
+    }
+
+    fn waiting(&mut self) -> Result<Option<Waiting>, EngineDead> {
+        self.engine.waiting()
+    }
+
+    fn journal(&mut self) -> Result<Vec<JournalEntry>, EngineDead> {
+        self.engine.journal()
+    }
+
+    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, EngineDead> {
+        self.engine.snapshot()
+    }
+
+    fn restore(&mut self, now: Tick, snapshot: &[u8]) -> Result<bool, EngineDead> {
+        self.engine.restore(now, snapshot)
     }
 
     fn storm(&mut self) -> Result<Storm, EngineDead> {

@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use rebalance_guard::{
-    Answered, Config, Counters, Input, InputError, Offset, Outcome, Output, Partition, Progress,
-    Record, Reply, Storm, Tick, Ticket, Verdict,
+    Answered, Config, Counters, Input, InputError, JournalEntry, Offset, Outcome, Output,
+    Partition, Progress, Record, Reply, Storm, Tick, Ticket, Verdict, Waiting,
 };
 use rebalance_guard_host::engine::{Engine, EngineDead};
 use rebalance_guard_host::gateway::{EngineFactory, Event, GatewayError, Protocol};
@@ -141,6 +141,26 @@ impl Engine for Mortal {
         self.engine.owned()
     }
 
+    fn commit_metadata(&mut self, partition: Partition) -> Result<Vec<u8>, EngineDead> {
+        self.engine.commit_metadata(partition)
+    }
+
+    fn waiting(&mut self) -> Result<Option<Waiting>, EngineDead> {
+        self.engine.waiting()
+    }
+
+    fn journal(&mut self) -> Result<Vec<JournalEntry>, EngineDead> {
+        self.engine.journal()
+    }
+
+    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, EngineDead> {
+        self.engine.snapshot()
+    }
+
+    fn restore(&mut self, now: Tick, snapshot: &[u8]) -> Result<bool, EngineDead> {
+        self.engine.restore(now, snapshot)
+    }
+
     fn storm(&mut self) -> Result<Storm, EngineDead> {
         self.alive()?;
         self.engine.storm()
@@ -259,9 +279,9 @@ fn an_engine_whose_outputs_never_end_is_dead() {
 #[test]
 fn an_engine_that_commits_what_was_not_read_is_dead() {
     an_engine_that_breaks_the_contract_is_dead(|output| match output {
-        Some(Output::Commit { partition, token, .. }) => {
+        Some(Output::Commit { partition, token, metadata, .. }) => {
             let offset = Offset::try_from(21).expect("an offset");
-            Some(Output::Commit { partition, offset, token })
+            Some(Output::Commit { partition, offset, token, metadata })
         }
         other => other,
     });

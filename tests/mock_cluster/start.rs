@@ -11,7 +11,7 @@ use rebalance_guard_tests::kafka::{Member, eventually};
 
 use super::Stage;
 
-fn resumes(member: &Member) -> Vec<Resume> {
+fn resumes(member: &Member) -> Vec<Resume<'static>> {
     let resume = |event: Event| match event {
         Event::Assigned { resume, .. } => Some(resume),
         _ => None,

@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::env;
 
 use rebalance_guard::{
-    Answered, CommitAnswer, Fenced, Hold, InputError, Outcome, Output, Reason, Refuse, Reply,
-    Resume, Seen, Skip, Verdict,
+    Answered, CommitAnswer, Fenced, Hold, InputError, Outcome, Output, Reason, Refuse, Reply, Seen,
+    Skip, Verdict,
 };
 use rebalance_guard_host::engine::Engine;
 use rebalance_guard_host::native::NativeEngine;
-use rebalance_guard_sim::{Action, Answer, LostScope, Runner, Said, Subject, Trace, random};
+use rebalance_guard_sim::{
+    Action, Answer, LostScope, Resumed, Runner, Said, Subject, Trace, random,
+};
 use rebalance_guard_tests::plugin::{EngineSubject, plugin};
 
 const STEPS: usize = 200;
@@ -56,7 +58,7 @@ fn note_input(action: &Action, met: &mut Met) {
         Action::Assign { generation, partitions } => {
             note(met, if generation.is_some() { "generation" } else { "no generation" });
             for (_, resume) in partitions {
-                note(met, resume_kind(*resume));
+                note(met, resume_kind(resume));
             }
             "assign"
         }
@@ -90,13 +92,13 @@ fn note_input(action: &Action, met: &mut Met) {
     note(met, kind);
 }
 
-const fn resume_kind(resume: Resume) -> &'static str {
+const fn resume_kind(resume: &Resumed) -> &'static str {
     match resume {
-        Resume::committed(_) => "resume committed",
-        Resume::Empty(None) => "resume empty",
-        Resume::Empty(Some(_)) => "resume empty at",
-        Resume::At(_) => "resume at",
-        Resume::Unknown => "resume unknown",
+        Resumed::Committed { .. } => "resume committed",
+        Resumed::Empty(None) => "resume empty",
+        Resumed::Empty(Some(_)) => "resume empty at",
+        Resumed::At(_) => "resume at",
+        Resumed::Unknown => "resume unknown",
     }
 }
 
@@ -120,6 +122,7 @@ const fn verdict_kind(verdict: Verdict) -> &'static str {
         Verdict::Park(_, Reason::AttemptsSpent) => "park: attempts",
         Verdict::Park(_, Reason::NoUsableKey) => "park: key",
         Verdict::Park(_, Reason::Permanent) => "park: permanent",
+        Verdict::Skip(Skip::Carried) => "skip: carried",
         Verdict::Skip(Skip::DuplicateFinished) => "skip: finished",
         Verdict::Skip(Skip::DuplicateInFlight) => "skip: in flight",
         Verdict::Hold(Hold::Owed(_)) => "hold: owed",
@@ -162,6 +165,9 @@ const fn output_kind(output: Output) -> &'static str {
         Output::Gap { .. } => "gap",
         Output::StepBack { .. } => "step back",
         Output::StormBegan { .. } => "storm began",
+        Output::MetadataIgnored { .. } => "metadata ignored",
+        Output::Stalled { .. } => "stalled",
+        Output::PollBudget { .. } => "poll budget",
         Output::StormEnded => "storm ended",
         Output::Commit { .. } => "commit",
         Output::Pause(_) => "pause",

@@ -6,9 +6,11 @@ use std::mem::MaybeUninit;
 use std::vec;
 use std::vec::Vec;
 
-use rebalance_guard::Partition;
+use rebalance_guard::{JournalEntry, Partition};
 
-use crate::codec::{self, Code, OUTPUT_BYTES, PROGRESS_BYTES, REPLY_BYTES, VERDICT_BYTES};
+use crate::codec::{
+    self, Code, OUTPUT_BYTES, PROGRESS_BYTES, REPLY_BYTES, VERDICT_BYTES, WAITING_BYTES,
+};
 use crate::memory::{Plan, Ready};
 use crate::plugin::NOTHING_DUE;
 
@@ -45,6 +47,8 @@ impl From<Code> for WitCode {
             Code::Value => Self::Value,
             Code::Config => Self::Config,
             Code::Memory => Self::Memory,
+            Code::Room => Self::Room,
+            Code::Snapshot => Self::Snapshot,
         }
     }
 }
@@ -159,6 +163,50 @@ impl Guest for Face {
                 }
                 all.extend(answer(ready, count, PROGRESS_BYTES));
             }
+        })
+    }
+
+    fn commit_metadata(topic: u32, index: i32) -> Result<Vec<u8>, WitCode> {
+        ready(|ready| {
+            let partition = Partition::new(topic, index);
+            let len = ready.plugin.commit_metadata(ready.buffer, partition);
+            Ok(answer(ready, len, 1))
+        })
+    }
+
+    fn waiting() -> Result<Option<Vec<u8>>, WitCode> {
+        ready(|ready| {
+            let told = ready.plugin.waiting(ready.buffer);
+            Ok((told == 1).then(|| answer(ready, 1, WAITING_BYTES)))
+        })
+    }
+
+    fn journal() -> Result<Vec<u8>, WitCode> {
+        ready(|ready| {
+            let mut all = vec![];
+            loop {
+                let skip = all.len() / JournalEntry::BYTES;
+                let skip = i32::try_from(skip).map_err(|_| Code::Length)?;
+                let count = ready.plugin.journal(ready.buffer, skip)?;
+                if count == 0 {
+                    return Ok(all);
+                }
+                all.extend(answer(ready, count, JournalEntry::BYTES));
+            }
+        })
+    }
+
+    fn snapshot() -> Result<Vec<u8>, WitCode> {
+        ready(|ready| {
+            let len = ready.plugin.snapshot(ready.buffer)?;
+            Ok(answer(ready, len, 1))
+        })
+    }
+
+    fn restore(now: u64, snapshot: Vec<u8>) -> Result<(), WitCode> {
+        ready(|ready| {
+            let len = request(ready, &snapshot)?;
+            ready.plugin.restore(ready.buffer, tick(now)?, len).map(|_| ())
         })
     }
 

@@ -137,6 +137,39 @@ extern "C" fn rg_owned(skip: i32) -> i32 {
 }
 
 #[unsafe(no_mangle)]
+extern "C" fn rg_commit_metadata(topic: i32, index: i32) -> i32 {
+    ready(|ready| Ok(ready.plugin.commit_metadata(ready.buffer, partition(topic, index))))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_waiting() -> i32 {
+    ready(|ready| Ok(ready.plugin.waiting(ready.buffer)))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_journal(skip: i32) -> i32 {
+    ready(|ready| ready.plugin.journal(ready.buffer, skip))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_snapshot_len() -> i64 {
+    STATE.with(|state| match &state.ready {
+        Some(ready) => ready.plugin.snapshot_len(),
+        None => i64::from(Code::NotReady.number()),
+    })
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_snapshot() -> i32 {
+    ready(|ready| ready.plugin.snapshot(ready.buffer))
+}
+
+#[unsafe(no_mangle)]
+extern "C" fn rg_restore(now: i64, len: i32) -> i32 {
+    ready(|ready| ready.plugin.restore(ready.buffer, now, len))
+}
+
+#[unsafe(no_mangle)]
 extern "C" fn rg_in_flight() -> i32 {
     ready(|ready| Ok(ready.plugin.in_flight()))
 }

@@ -17,7 +17,7 @@ pub mod memory;
 pub mod plugin;
 
 /// The version of `ABI.md` that this plugin speaks.
-pub const ABI_VERSION: i32 = 1;
+pub const ABI_VERSION: i32 = 2;
 
 /// Nothing to unwind to and nobody to tell: the trap is the report.
 #[cfg(all(target_arch = "wasm32", not(feature = "component"), not(test)))]

@@ -9,7 +9,7 @@ use rebalance_guard::memory::{
 };
 use rebalance_guard::{Config, Partition, Resume};
 
-use crate::codec::{Code, ENTRY_BYTES, PARTITION_BYTES, Scratch, Setup};
+use crate::codec::{Code, ENTRY_BYTES, PARTITION_BYTES, Setup};
 use crate::plugin::Plugin;
 
 /// The smallest exchange buffer: a record with the longest key, and a good batch.
@@ -49,12 +49,11 @@ impl Plan {
         Ok(Self { config: setup.config, layout: Layout::of(&setup.config), buffer })
     }
 
-    const fn entries(&self) -> usize {
-        self.buffer / ENTRY_BYTES
-    }
-
-    const fn names(&self) -> usize {
-        self.buffer / PARTITION_BYTES
+    /// Bytes for the longest list that the buffer can hold.
+    const fn scratch(&self) -> u64 {
+        let entries = size::<(Partition, Resume<'_>)>(self.buffer / ENTRY_BYTES);
+        let names = size::<Partition>(self.buffer / PARTITION_BYTES);
+        if entries > names { entries } else { names }
     }
 
     /// Bytes to carve from, room for alignment included. Counts in 64 bits, saturating: an absurd
@@ -63,8 +62,7 @@ impl Plan {
         let layout = &self.layout;
         [
             size::<u8>(self.buffer),
-            size::<(Partition, Resume<'_>)>(self.entries()),
-            size::<Partition>(self.names()),
+            self.scratch(),
             size::<PartitionEntry>(layout.partitions),
             size::<u32>(layout.partition_index),
             size::<Flight>(layout.flights),
@@ -87,12 +85,9 @@ impl Plan {
     pub fn carve<'a>(&self, region: &'a mut [MaybeUninit<u8>]) -> Result<Ready<'a>, Code> {
         let layout = &self.layout;
         let mut arena = Arena { rest: region };
-        let nowhere = (Partition::default(), Resume::Unknown);
         let buffer = arena.take(self.buffer, 0_u8)?;
-        let scratch = Scratch {
-            entries: arena.take(self.entries(), nowhere)?,
-            partitions: arena.take(self.names(), Partition::default())?,
-        };
+        let scratch = usize::try_from(self.scratch()).map_err(|_| Code::Memory)?;
+        let scratch = Scratch { room: arena.raw(scratch)? };
         let parts = Parts {
             partitions: arena.take(layout.partitions, PartitionEntry::EMPTY)?,
             partition_index: arena.take(layout.partition_index, 0)?,
@@ -110,9 +105,25 @@ impl Plan {
 }
 
 /// Bytes of `count` values, plus what aligning the first may take.
-fn size<T>(count: usize) -> u64 {
+const fn size<T>(count: usize) -> u64 {
     let bytes = (count as u64).saturating_mul(size_of::<T>() as u64);
     bytes.saturating_add(align_of::<T>() as u64)
+}
+
+/// Room in which an input's list takes shape, anew for each input.
+#[derive(Debug)]
+pub struct Scratch<'a> {
+    room: &'a mut [MaybeUninit<u8>],
+}
+
+impl Scratch<'_> {
+    /// A list of `count` times `value`.
+    ///
+    /// # Errors
+    /// [`Code::Length`]: a longer list than the exchange buffer can hold.
+    pub fn list<T: Copy>(&mut self, count: usize, value: T) -> Result<&mut [T], Code> {
+        Arena { rest: &mut *self.room }.take(count, value).map_err(|_| Code::Length)
+    }
 }
 
 /// Gives out the front of a region, piece by piece.
@@ -121,6 +132,14 @@ struct Arena<'a> {
 }
 
 impl<'a> Arena<'a> {
+    /// Bytes as they are.
+    fn raw(&mut self, bytes: usize) -> Result<&'a mut [MaybeUninit<u8>], Code> {
+        let (piece, rest) =
+            core::mem::take(&mut self.rest).split_at_mut_checked(bytes).ok_or(Code::Memory)?;
+        self.rest = rest;
+        Ok(piece)
+    }
+
     fn take<T: Clone>(&mut self, count: usize, value: T) -> Result<&'a mut [T], Code> {
         let skip = self.rest.as_ptr().align_offset(align_of::<T>());
         let bytes = count.checked_mul(size_of::<T>()).ok_or(Code::Memory)?;

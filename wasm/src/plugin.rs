@@ -1,9 +1,10 @@
 //! The exported calls as safe code over a buffer: read, check everything, then act.
 
 use rebalance_guard::memory::Parts;
-use rebalance_guard::{Config, Guard, Partition, Record, Tick};
+use rebalance_guard::{Config, Guard, JournalEntry, Partition, Record, SnapshotError, Tick};
 
-use crate::codec::{self, Code, OUTPUT_BYTES, PROGRESS_BYTES, Scratch, VERDICT_BYTES, put};
+use crate::codec::{self, Code, OUTPUT_BYTES, PROGRESS_BYTES, VERDICT_BYTES, put};
+use crate::memory::Scratch;
 
 /// What [`Plugin::poll_timeout`] gives when nothing is due.
 pub const NOTHING_DUE: i64 = i64::MAX;
@@ -153,6 +154,60 @@ impl<'a> Plugin<'a> {
             count = count.saturating_add(1);
         }
         Ok(count)
+    }
+
+    /// The string to commit with the commit of a partition that was pulled last; its length.
+    pub fn commit_metadata(&self, buffer: &mut [u8], partition: Partition) -> i32 {
+        i32::try_from(self.guard.commit_metadata(partition, buffer)).unwrap_or(0)
+    }
+
+    /// Why nothing is owned into the buffer: 1; or 0 when something is.
+    pub fn waiting(&self, buffer: &mut [u8]) -> i32 {
+        let Some(waiting) = self.guard.waiting() else { return 0 };
+        put(buffer, 0, &codec::waiting(waiting));
+        1
+    }
+
+    /// Journal entries after the first `skip`, oldest first, as many as fit; how many.
+    ///
+    /// # Errors
+    /// `skip` below 0.
+    pub fn journal(&self, buffer: &mut [u8], skip: i32) -> Result<i32, Code> {
+        let skip = usize::try_from(skip).map_err(|_| Code::Length)?;
+        let mut count: i32 = 0;
+        let places = buffer.chunks_exact_mut(JournalEntry::BYTES);
+        for (entry, place) in self.guard.journal().skip(skip).zip(places) {
+            put(place, 0, &entry.to_bytes());
+            count = count.saturating_add(1);
+        }
+        Ok(count)
+    }
+
+    /// Bytes that a snapshot takes now.
+    pub fn snapshot_len(&self) -> i64 {
+        i64::try_from(self.guard.snapshot_len()).unwrap_or(i64::MAX)
+    }
+
+    /// The whole state into the buffer; its length.
+    ///
+    /// # Errors
+    /// [`Code::Room`].
+    pub fn snapshot(&self, buffer: &mut [u8]) -> Result<i32, Code> {
+        match self.guard.snapshot(buffer) {
+            Ok(len) => i32::try_from(len).map_err(|_| Code::Room),
+            Err(SnapshotError::TooSmall { .. }) => Err(Code::Room),
+        }
+    }
+
+    /// Takes over the state whose snapshot is in the buffer, in the place of its own.
+    ///
+    /// # Errors
+    /// [`Code::Snapshot`]: this guard is what it was, or as new.
+    pub fn restore(&mut self, buffer: &[u8], now: i64, len: i32) -> Result<i32, Code> {
+        let now = tick(now)?;
+        let snapshot = request(buffer, len)?;
+        self.guard.reload(now, snapshot).map_err(|_| Code::Snapshot)?;
+        Ok(0)
     }
 
     /// Records in flight.

@@ -227,6 +227,13 @@ pub(super) fn load_report(input: &mut In<'_>) -> Option<Output> {
     })
 }
 
+/// A journal entry for boundaries: [`JournalEntry::to_bytes`].
+pub(super) fn journal_bytes(entry: &JournalEntry) -> [u8; JournalEntry::BYTES] {
+    let mut bytes = [0; JournalEntry::BYTES];
+    save_journal(&mut Out::new(&mut bytes), entry);
+    bytes
+}
+
 pub(super) fn save_journal(out: &mut Out<'_>, entry: &JournalEntry) {
     let JournalEntry { at, partition, assignment, offset, times, event } = *entry;
     out.tick(at);

@@ -19,10 +19,9 @@ mod save;
 use core::fmt;
 
 use crate::config::Config;
-use crate::logic::Logic;
-use crate::memory::{Layout, Memory};
+use crate::memory::Memory;
 use crate::state::State;
-use crate::{ConfigError, Guard, Tick};
+use crate::{ConfigError, Guard, JournalEntry, Tick};
 use bytes::{In, Out, checksum};
 
 const MAGIC: &[u8; 4] = b"RGSN";
@@ -140,25 +139,36 @@ impl<M: Memory> Guard<M> {
     /// # Errors
     /// [`RestoreError`].
     pub fn restore(
-        mut memory: M,
+        memory: M,
         config: Config,
         now: Tick,
         snapshot: &[u8],
     ) -> Result<Self, RestoreError> {
-        config.check().map_err(RestoreError::Config)?;
-        let mut parts = memory.parts();
-        Layout::of(&config).check(&parts).map_err(RestoreError::Config)?;
+        let mut guard = Self::new(memory, config).map_err(RestoreError::Config)?;
+        guard.reload(now, snapshot)?;
+        Ok(guard)
+    }
+
+    /// As [`Guard::restore`], in the place of this guard's own state.
+    ///
+    /// # Errors
+    /// [`RestoreError`]. Nothing changed then; but after [`RestoreError::Contradiction`] this
+    /// guard is as new.
+    pub fn reload(&mut self, now: Tick, snapshot: &[u8]) -> Result<(), RestoreError> {
+        let config = *self.config();
         let body = opened(&config, snapshot)?;
-        parts.clear();
-        let mut state = State::new(config);
-        let mut logic = Logic { state: &mut state, parts };
+        let mut logic = self.logic();
+        logic.parts.clear();
+        *logic.state = State::new(config);
         let mut input = In::new(body);
         let loaded = load::state(&mut input, &mut logic).filter(|()| input.is_empty());
         if loaded.is_none() {
+            logic.parts.clear();
+            *logic.state = State::new(config);
             return Err(RestoreError::Contradiction);
         }
         logic.resume_clock(now);
-        Ok(Self::made(memory, state))
+        Ok(())
     }
 }
 
@@ -190,6 +200,26 @@ fn opened<'a>(config: &Config, snapshot: &'a [u8]) -> Result<&'a [u8], RestoreEr
     whole.get(HEADER..).ok_or(RestoreError::Damaged)
 }
 
+/// The largest that a snapshot under these settings can be, in bytes, saturating.
+pub const fn len_max(config: &Config) -> u64 {
+    // Upper bounds of one row each, see `save.rs` and `rows.rs`.
+    const ENTRY: u64 = 512;
+    const PLACE: u64 = 9;
+    const FLIGHT: u64 = 128;
+    const KEY: u64 = 64;
+    const REPORT: u64 = 48;
+    const EVENT: u64 = 64;
+    let partitions = config.partitions as u64;
+    let of_partition = ENTRY
+        .saturating_add(config.metadata_max as u64)
+        .saturating_add(PLACE.saturating_mul(config.budget as u64))
+        .saturating_add(REPORT.saturating_mul(5));
+    let mut sum = partitions.saturating_mul(of_partition).saturating_add(2_048);
+    sum = sum.saturating_add(FLIGHT.saturating_mul(config.window as u64));
+    sum = sum.saturating_add(KEY.saturating_mul(config.keys as u64));
+    sum.saturating_add(EVENT.saturating_mul(config.journal as u64))
+}
+
 /// A digest of the settings without the first assignment, which every instance has its own of.
 fn settings(config: &Config) -> u64 {
     let mut room = [0; 256];
@@ -209,5 +239,25 @@ pub fn reseal_snapshot(bytes: &mut [u8]) {
     }
     if let Some((whole, sum)) = bytes.split_last_chunk_mut::<CHECKSUM>() {
         *sum = checksum(whole).to_le_bytes();
+    }
+}
+
+impl JournalEntry {
+    /// Size of the byte form.
+    pub const BYTES: usize = 56;
+
+    /// The byte form for boundaries, little-endian: tick u64, 1 if it names a partition u8, topic
+    /// u32, partition i32, assignment u64 or 0, offset u64 or all ones, times u32, event u8, detail
+    /// u8, two numbers u64, one zero byte. `wasm/ABI.md` has the table of events.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        codes::journal_bytes(self)
+    }
+
+    /// The entry of a byte form, or `None` when the bytes are none.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
+        let (spare, entry) = bytes.split_last()?;
+        let mut input = In::new(entry);
+        let read = codes::load_journal(&mut input)?;
+        (*spare == 0 && input.is_empty()).then_some(read)
     }
 }

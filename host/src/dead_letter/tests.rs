@@ -78,6 +78,7 @@ fn letter() -> DeadLetter {
             ("null".to_owned(), None),
             (header::GROUP.to_owned(), Some(b"an earlier one".to_vec())),
         ],
+        leader_epoch: None,
         timestamp_ms: Some(1_700_000_000_000),
     };
     DeadLetter {

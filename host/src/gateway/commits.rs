@@ -11,7 +11,13 @@ use crate::kafka::classify::{Meaning, commit_error};
 
 impl Gateway<'_> {
     /// Sends a commit. No answer is waited for here: the client's own wait has no bound.
-    pub(super) fn commit(&mut self, partition: Partition, offset: Offset, token: Token) -> Flow {
+    pub(super) fn commit(
+        &mut self,
+        partition: Partition,
+        offset: Offset,
+        metadata: String,
+        token: Token,
+    ) -> Flow {
         let assignment = token.assignment;
         let sent = Sent { partition, assignment, offset };
         let before = self.bounds.get(&partition).copied().unwrap_or_default();
@@ -38,16 +44,16 @@ impl Gateway<'_> {
             self.duties.push_back(Duty::CommitAnswer(sent, CommitAnswer::Retry));
             return Ok(());
         }
-        self.send_commit(sent);
+        self.send_commit(sent, &metadata);
         Ok(())
     }
 
-    fn send_commit(&mut self, sent: Sent) {
+    fn send_commit(&mut self, sent: Sent, metadata: &str) {
         let Sent { partition, assignment, offset } = sent;
         let (topic, index) = self.name(partition);
         self.commit_number = self.commit_number.wrapping_add(1);
         let number = self.commit_number;
-        match self.session.commits().commit(&topic, index, offset.as_i64(), number) {
+        match self.session.commits().commit(&topic, index, offset.as_i64(), metadata, number) {
             Ok(()) => {
                 self.sent.insert(number, sent);
                 if let Some(holding) = self.holding_of(partition, assignment) {

@@ -33,8 +33,8 @@ pub enum Event {
         partition: i32,
         /// Its fencing token.
         token: Token,
-        /// Where reading resumes.
-        resume: Resume,
+        /// Where reading resumes; metadata is left out.
+        resume: Resume<'static>,
     },
     /// An assignment ended.
     Sealed {
@@ -95,6 +95,15 @@ pub enum Event {
     EverythingLost {
         /// Why.
         why: String,
+    },
+    /// A partition has unfinished or owed records and made no progress for `stall_after`.
+    Stalled {
+        /// Topic.
+        topic: Arc<str>,
+        /// Partition number.
+        partition: i32,
+        /// The lowest record that is not finished.
+        offset: Offset,
     },
     /// A hand-over went on although effects were still open in the sink.
     EffectsOpenAtRelease {
@@ -168,6 +177,7 @@ pub(super) fn add(total: &mut Counters, more: &Counters) {
     each!(
         run,
         parked,
+        skipped_carried,
         skipped_finished,
         skipped_in_flight,
         held_owed,
@@ -202,10 +212,14 @@ pub(super) fn add(total: &mut Counters, more: &Counters) {
         commits_retried,
         commits_rejected,
         commits_not_mine,
+        metadata_ignored,
+        metadata_dropped,
         commits_given_up,
         leases_expired,
         rebalances,
         storms,
+        stalls,
+        poll_budgets,
         late_ticks,
         keys_evicted,
         reports_dropped,

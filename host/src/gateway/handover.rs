@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use rebalance_guard::{Input, InputError, Partition, Resume, Scope, Ticket};
 
-use super::serve::{resume_of, start_of};
+use super::serve::Start;
 use super::state::{Asking, Fenced, Flow, Gateway, Interrupt};
 use super::{Event, GatewayError, RebalanceKind};
 use crate::clock;
@@ -57,42 +57,38 @@ impl Gateway<'_> {
         self.session.joined_as(callback.membership);
         self.rebalancing = false;
         let starts = self.resume_positions(&callback.partitions)?;
-        let named: Vec<(Partition, Resume)> = callback
-            .partitions
-            .iter()
-            .zip(&starts)
-            .map(|((topic, index), start)| {
-                let resume = start.map_or(Resume::Unknown, |(resume, _)| resume);
-                (self.topics.partition(topic, *index), resume)
-            })
-            .collect();
+        let numbers = self.numbers(&callback.partitions);
+        let told = |start| Option::as_ref(start).map_or(Resume::Unknown, Start::told);
+        let named: Vec<(Partition, Resume<'_>)> =
+            numbers.iter().copied().zip(starts.iter().map(told)).collect();
         let assign = Input::Assign { generation, partitions: &named };
         if let Err(error) = self.engine.handle(self.now(), assign)? {
             return Err(Interrupt::Failed(refused_assign(&error)));
         }
-        for (name, (partition, resume)) in callback.partitions.iter().zip(&named) {
-            self.begin(name, *partition, *resume)?;
+        for ((name, partition), start) in callback.partitions.iter().zip(&numbers).zip(&starts) {
+            self.begin(name, *partition, start.as_ref())?;
         }
         self.obey_outputs()?;
-        let offsets = starts.iter().map(|start| start.map(|(_, offset)| offset));
+        let offsets = starts.iter().map(|start| start.as_ref().map(|start| start.offset));
         let exact: Vec<_> = callback.partitions.iter().cloned().zip(offsets).collect();
         self.session
             .assign(&exact)
             .map_err(|error| self.rejoin(format!("the client refused its assignment: {error}")))?;
-        for (partition, _) in &named {
+        for partition in &numbers {
             // A pause of an earlier assignment may outlive it in the client.
             self.set_pause(*partition);
         }
         Ok(())
     }
 
-    fn begin(&mut self, name: &(String, i32), partition: Partition, resume: Resume) -> Flow {
+    fn begin(&mut self, name: &(String, i32), partition: Partition, start: Option<&Start>) -> Flow {
         // B17 (apache/kafka#5291): assigned again without a revoke, the old one is over.
         self.end_holding(partition);
         let Some(token) = self.begin_holding(partition, false)? else { return Ok(()) };
-        if let (Some(start), Some(holding)) = (start_of(resume), self.holdings.get_mut(&partition))
-        {
-            holding.bound = start;
+        let resume = start.map_or(Resume::Unknown, |start| start.resume);
+        let bound = start.and_then(Start::bound);
+        if let (Some(bound), Some(holding)) = (bound, self.holdings.get_mut(&partition)) {
+            holding.bound = bound;
         }
         if resume == Resume::Unknown {
             if let Some(holding) = self.holdings.get_mut(&partition) {
@@ -113,10 +109,7 @@ impl Gateway<'_> {
 
     /// Where each partition resumes, as far as the broker answers in time. Everything else is
     /// served meanwhile.
-    fn resume_positions(
-        &mut self,
-        partitions: &[(String, i32)],
-    ) -> Flow<Vec<Option<(Resume, i64)>>> {
+    fn resume_positions(&mut self, partitions: &[(String, i32)]) -> Flow<Vec<Option<Start>>> {
         if partitions.is_empty() {
             return Ok(Vec::new());
         }
@@ -132,12 +125,17 @@ impl Gateway<'_> {
             self.wait(false, Some(until))?;
         };
         let Some(found) = found else { return Ok(vec![None; partitions.len()]) };
+        let mut starts = Vec::with_capacity(partitions.len());
         for name in partitions {
             let partition = self.topics.partition(&name.0, name.1);
-            self.compare_log(name, partition, &found);
+            let anew = self.compare_log(name, partition, &found);
+            let mut start = found.held.get(name).cloned().and_then(Start::of);
+            if let Some(start) = start.as_mut().filter(|_| anew) {
+                start.forget_metadata();
+            }
+            starts.push(start);
         }
-        let held = partitions.iter().map(|name| found.held.get(name).copied());
-        Ok(held.map(|held| held.and_then(resume_of)).collect())
+        Ok(starts)
     }
 
     /// A revoke of what is gone already: nothing is flushed, nothing committed.

@@ -46,14 +46,14 @@ impl Gateway<'_> {
     }
 
     /// Compares an answer of the lookup with what is known of the log, before anything of the new
-    /// assignment is admitted.
+    /// assignment is admitted; whether the log is another one than before.
     pub(super) fn compare_log(
         &mut self,
         name: &(String, i32),
         partition: Partition,
         found: &Found,
-    ) {
-        let Some(held) = found.held.get(name).copied() else { return };
+    ) -> bool {
+        let Some(held) = found.held.get(name).cloned() else { return false };
         let log = self.logs.entry(partition).or_default();
         let cut = found.ends.get(name).is_some_and(|end| *end < log.reached);
         // The coordinator forgets a deleted topic's offsets.
@@ -74,9 +74,11 @@ impl Gateway<'_> {
             }
             self.tell_observer(Event::OutOfRange { topic, partition: index, committed, start });
         }
-        if cut || past_end || forgotten {
+        let anew = cut || past_end || forgotten;
+        if anew {
             self.log_made_anew(partition);
         }
+        anew
     }
 
     /// From now on an offset of the partition may mean another record than before.

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::time::Duration;
 
-use rebalance_guard::{Ended, Input, Output, Partition, Scope, Sealed, Token};
+use rebalance_guard::{Ended, Input, Offset, Output, Partition, Scope, Sealed, Token};
 
 use super::Event;
 use super::state::{Duty, Flow, Gateway, Holding, Interrupt};
@@ -77,8 +77,26 @@ impl Gateway<'_> {
                 );
             }
             Output::StormEnded => tracing::info!("the storm of rebalances is over"),
-            Output::Commit { partition, offset, token } => {
-                self.commit(partition, offset, token)?;
+            Output::MetadataIgnored { partition, why } => {
+                let (topic, partition) = self.name(partition);
+                tracing::warn!(%topic, partition, %why,
+                    "commit metadata was not used: what it may have named runs again");
+            }
+            Output::Stalled { partition, seek } => self.stalled(partition, seek),
+            Output::PollBudget { until } => {
+                tracing::warn!(
+                    left_ms = until.since(self.now()),
+                    "the client has not been polled for two thirds of the lease"
+                );
+            }
+            Output::Commit { partition, offset, token, metadata } => {
+                // Read before anything else is told: it is the string of this very state.
+                let text = match metadata {
+                    0 => String::new(),
+                    _ => String::from_utf8(self.engine.commit_metadata(partition)?)
+                        .unwrap_or_default(),
+                };
+                self.commit(partition, offset, text, token)?;
             }
             Output::Pause(partition) => self.ask_pause(partition, true),
             Output::Resume(partition) => self.ask_pause(partition, false),
@@ -90,6 +108,19 @@ impl Gateway<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Unfinished or owed work and no progress. A record that waits for a sink says so itself; what
+    /// is owed and not here was lost by the client and is read again.
+    fn stalled(&mut self, partition: Partition, seek: Offset) {
+        let (topic, index) = self.name(partition);
+        let stall_ms = self.settings.guard.stall_after;
+        let holding = self.holdings.get(&partition);
+        let in_flight = holding.map_or(0, |holding| holding.flights.len());
+        let waiting = holding.map_or(0, |holding| holding.backlog.len());
+        tracing::warn!(%topic, partition = index, offset = %seek, in_flight, waiting, stall_ms,
+            "no progress: look at the sink's answers for this offset, and at its dead letter");
+        self.tell_observer(Event::Stalled { topic, partition: index, offset: seek });
     }
 
     fn ask_pause(&mut self, partition: Partition, pause: bool) {

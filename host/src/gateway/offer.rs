@@ -88,8 +88,10 @@ impl Gateway<'_> {
             return Ok(Verdict::Refuse(Refuse::OffsetLimit));
         };
         let key = offered.key.as_ref().map(|key| key.as_bytes());
-        let mut record = Record::new(record.partition, offset, key);
-        record.namespace = self.namespace(record.partition);
+        let namespace = self.namespace(record.partition);
+        let leader_epoch = record.leader_epoch;
+        let record =
+            Record { namespace, leader_epoch, ..Record::new(record.partition, offset, key) };
         Ok(self.engine.admit(self.clock.now(), &record)?)
     }
 

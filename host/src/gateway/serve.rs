@@ -203,9 +203,9 @@ impl Gateway<'_> {
         self.asking = others;
         let mine: Vec<Asking> = mine;
         for mut asking in mine {
-            self.compare_log(&asking.name, asking.partition, found);
+            let anew = self.compare_log(&asking.name, asking.partition, found);
             match found.held.get(&asking.name) {
-                Some(held) => self.position_known(&asking, *held)?,
+                Some(held) => self.position_known(&asking, held.clone(), anew)?,
                 None => {
                     asking.question = Err(clock::now() + ASK_AGAIN);
                     self.asking.push(asking);
@@ -217,12 +217,16 @@ impl Gateway<'_> {
 
     /// B10 (platformatic/kafka#223), B20 (akka/alpakka-kafka#1027): the answer names the
     /// assignment it was asked for, and client and guard go on from the same number.
-    fn position_known(&mut self, asking: &Asking, held: Held) -> Flow {
-        let Some((resume, start)) = resume_of(held) else {
+    fn position_known(&mut self, asking: &Asking, held: Held, anew: bool) -> Flow {
+        let Some(mut known) = Start::of(held) else {
             let question = Err(clock::now() + ASK_AGAIN);
             self.asking.push(Asking { question, ..asking.clone() });
             return Ok(());
         };
+        if anew {
+            known.forget_metadata();
+        }
+        let start = known.offset;
         let (partition, assignment) = (asking.partition, asking.assignment);
         let (topic, index) = (&asking.name.0, asking.name.1);
         let Some(holding) = self.holding_of(partition, assignment) else { return Ok(()) };
@@ -232,6 +236,7 @@ impl Gateway<'_> {
         self.bytes = self.bytes.saturating_sub(dropped);
         self.seek(partition, start)?;
         tracing::info!(%topic, partition = index, start, "where reading resumes is known");
+        let resume = known.told();
         let told = self.tell(Input::Position { partition, assignment, resume })?;
         if let Err(error) = told {
             tracing::error!(%error, "the guard refused a resume position");
@@ -324,19 +329,49 @@ impl Gateway<'_> {
     }
 }
 
-/// The offset of a resume position, where it is known.
-pub(super) fn start_of(resume: Resume) -> Option<i64> {
-    match resume {
-        Resume::committed(offset) | Resume::Empty(Some(offset)) => Some(offset.as_i64()),
-        _ => None,
-    }
+/// Where a partition resumes.
+#[derive(Clone, Debug)]
+pub(super) struct Start {
+    /// For the guard, without the metadata.
+    pub(super) resume: Resume<'static>,
+    /// The string beside a committed offset.
+    metadata: Vec<u8>,
+    /// Where the client begins to read.
+    pub(super) offset: i64,
 }
 
-/// The guard's word for what the group holds, and the offset at which the client starts.
-pub(super) fn resume_of(held: Held) -> Option<(Resume, i64)> {
-    match held {
-        Held::Offset(start) => Some((Resume::committed(Offset::try_from(start).ok()?), start)),
-        Held::Nothing(start) => Some((Resume::Empty(Some(Offset::try_from(start).ok()?)), start)),
-        Held::OutOfRange { start, .. } => Some((Resume::At(Offset::try_from(start).ok()?), start)),
+impl Start {
+    /// What the group holds, in the guard's words; `None` for an offset that is none.
+    pub(super) fn of(held: Held) -> Option<Self> {
+        let (start, metadata, resume): (_, _, fn(Offset) -> Resume<'static>) = match held {
+            Held::Offset { offset, metadata } => (offset, metadata, Resume::committed),
+            Held::Nothing(start) => (start, Vec::new(), |offset| Resume::Empty(Some(offset))),
+            Held::OutOfRange { start, .. } => (start, Vec::new(), Resume::At),
+        };
+        let resume = resume(Offset::try_from(start).ok()?);
+        Some(Self { resume, metadata, offset: start })
+    }
+
+    /// For the guard, with the metadata.
+    pub(super) fn told(&self) -> Resume<'_> {
+        match self.resume {
+            Resume::Committed { offset, .. } => {
+                Resume::Committed { offset, metadata: &self.metadata }
+            }
+            other => other,
+        }
+    }
+
+    /// The log is another one: what the string names is not in it.
+    pub(super) fn forget_metadata(&mut self) {
+        self.metadata.clear();
+    }
+
+    /// The offset at which the group stands, where it was committed or is the beginning.
+    pub(super) fn bound(&self) -> Option<i64> {
+        match self.resume {
+            Resume::Committed { .. } | Resume::Empty(Some(_)) => Some(self.offset),
+            _ => None,
+        }
     }
 }

@@ -12,16 +12,17 @@ use rdkafka::error::KafkaResult;
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
 
 use super::context::GuardContext;
+use crate::ffi;
 use crate::gateway::StartAt;
 
 /// How long one question to the broker may take.
 const QUESTION: Duration = Duration::from_secs(5);
 
 /// What the group holds for a partition.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Held {
-    /// This committed offset.
-    Offset(i64),
+    /// This committed offset, and the string beside it.
+    Offset { offset: i64, metadata: Vec<u8> },
     /// Nothing; reading begins at this offset.
     Nothing(i64),
     /// An offset outside the log; reading begins at the first record there is, so that none that
@@ -125,18 +126,20 @@ fn answer(
             return found;
         }
     };
-    for element in list.elements() {
+    for (element, metadata) in list.elements().iter().zip(ffi::metadata(&list)) {
         if over.load(Ordering::Acquire) {
             break;
         }
         let name = (element.topic().to_owned(), element.partition());
         let held = match (element.error(), element.offset()) {
             (Err(error), _) => Err(error),
-            (Ok(()), Offset::Offset(offset)) if !question.check => Ok(Held::Offset(offset)),
+            (Ok(()), Offset::Offset(offset)) if !question.check => {
+                Ok(Held::Offset { offset, metadata })
+            }
             (Ok(()), offset) => log(consumer, &name).map(|(low, high)| {
                 found.ends.insert(name.clone(), high);
                 match (offset, start) {
-                    (Offset::Offset(committed), _) => within(committed, low, high),
+                    (Offset::Offset(committed), _) => within(committed, metadata, low, high),
                     (_, StartAt::Earliest) => Held::Nothing(low),
                     (_, StartAt::Latest) => Held::Nothing(high),
                 }
@@ -169,9 +172,9 @@ fn log(
     consumer.fetch_watermarks(topic, *index, QUESTION)
 }
 
-fn within(committed: i64, low: i64, high: i64) -> Held {
+fn within(committed: i64, metadata: Vec<u8>, low: i64, high: i64) -> Held {
     if (low..=high).contains(&committed) {
-        Held::Offset(committed)
+        Held::Offset { offset: committed, metadata }
     } else {
         Held::OutOfRange { committed, start: low }
     }
@@ -183,10 +186,10 @@ mod tests {
 
     #[test]
     fn an_offset_outside_the_log_starts_at_the_first_record_there_is() {
-        assert_eq!(within(5, 5, 9), Held::Offset(5));
-        assert_eq!(within(9, 5, 9), Held::Offset(9));
-        assert_eq!(within(4, 5, 9), Held::OutOfRange { committed: 4, start: 5 });
-        assert_eq!(within(10, 5, 9), Held::OutOfRange { committed: 10, start: 5 });
-        assert_eq!(within(1, 0, 0), Held::OutOfRange { committed: 1, start: 0 });
+        assert_eq!(within(5, Vec::new(), 5, 9), Held::Offset { offset: 5, metadata: Vec::new() });
+        assert_eq!(within(9, Vec::new(), 5, 9), Held::Offset { offset: 9, metadata: Vec::new() });
+        assert_eq!(within(4, Vec::new(), 5, 9), Held::OutOfRange { committed: 4, start: 5 });
+        assert_eq!(within(10, Vec::new(), 5, 9), Held::OutOfRange { committed: 10, start: 5 });
+        assert_eq!(within(1, Vec::new(), 0, 0), Held::OutOfRange { committed: 1, start: 0 });
     }
 }

@@ -346,6 +346,7 @@ fn owned(message: &BorrowedMessage<'_>, topics: &mut Topics) -> OwnedRecord {
         key: message.key().map(<[u8]>::to_vec),
         payload: message.payload().map(<[u8]>::to_vec),
         headers: headers.unwrap_or_default(),
+        leader_epoch: ffi::leader_epoch(message),
         timestamp_ms: message.timestamp().to_millis(),
     }
 }

@@ -12,6 +12,7 @@ fn record() -> OwnedRecord {
         key: Some(b"customer-7".to_vec()),
         payload: Some(br#"{"order":"A-1"}"#.to_vec()),
         headers: Vec::new(),
+        leader_epoch: None,
         timestamp_ms: None,
     }
 }

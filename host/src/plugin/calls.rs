@@ -21,6 +21,11 @@ pub(super) struct Calls {
     pub(super) is_live: TypedFunc<(), i32>,
     pub(super) progress: TypedFunc<(i32, i32), i32>,
     pub(super) owned: TypedFunc<i32, i32>,
+    pub(super) commit_metadata: TypedFunc<(i32, i32), i32>,
+    pub(super) waiting: TypedFunc<(), i32>,
+    pub(super) journal: TypedFunc<i32, i32>,
+    pub(super) snapshot: TypedFunc<(), i32>,
+    pub(super) restore: TypedFunc<(i64, i32), i32>,
     pub(super) storm: TypedFunc<(), i32>,
     pub(super) counters: TypedFunc<(), i32>,
 }
@@ -47,6 +52,11 @@ impl Calls {
             is_live: function(store, instance, "rg_is_live")?,
             progress: function(store, instance, "rg_progress")?,
             owned: function(store, instance, "rg_owned")?,
+            commit_metadata: function(store, instance, "rg_commit_metadata")?,
+            waiting: function(store, instance, "rg_waiting")?,
+            journal: function(store, instance, "rg_journal")?,
+            snapshot: function(store, instance, "rg_snapshot")?,
+            restore: function(store, instance, "rg_restore")?,
             storm: function(store, instance, "rg_storm")?,
             counters: function(store, instance, "rg_counters")?,
         })

@@ -1,9 +1,9 @@
 //! Answers from the packed bytes of wasm/ABI.md. Nothing in them is trusted.
 
 use rebalance_guard::{
-    Answered, Assignment, Counters, Ended, Fenced, Hold, InputError, Offset, Output, Partition,
-    Phase, Progress, Reason, Refuse, Reply, Sealed, Seen, Skip, Storm, Tick, Ticket, TicketKind,
-    Token, Verdict,
+    Answered, Assignment, Counters, Ended, Fenced, Hold, Ignored, InputError, Offset, Output,
+    Partition, Phase, Progress, Reason, Refuse, Reply, Sealed, Seen, Skip, Storm, Tick, Ticket,
+    TicketKind, Token, Verdict, WaitReason, Waiting,
 };
 
 /// Bytes of a verdict.
@@ -14,6 +14,8 @@ pub(super) const REPLY_BYTES: usize = 40;
 pub(super) const OUTPUT_BYTES: usize = 48;
 /// Bytes of a partition's standing.
 pub(super) const PROGRESS_BYTES: usize = 80;
+/// Bytes of why nothing is owned.
+pub(super) const WAITING_BYTES: usize = 16;
 /// How many counters there are.
 pub(super) const COUNTERS: usize = size_of::<Counters>() / 8;
 
@@ -70,6 +72,10 @@ impl<'a, const N: usize> At<'a, N> {
             .ok_or(Broken("a ticket of another kind, or none"))
     }
 
+    fn tick(self, at: usize) -> Result<Tick, Broken> {
+        Tick::new(self.u64(at)).ok_or(Broken("a tick above 2^62"))
+    }
+
     fn flag(self, at: usize) -> Result<bool, Broken> {
         match self.u8(at) {
             0 => Ok(false),
@@ -86,6 +92,7 @@ pub(super) fn verdict(bytes: &[u8]) -> Result<Verdict, Broken> {
         (1, why, 0) => Verdict::Park(at.ticket(8, TicketKind::DeadLetter)?, reason(why)?),
         (2, 0, 0) => Verdict::Skip(Skip::DuplicateFinished),
         (2, 1, 0) => Verdict::Skip(Skip::DuplicateInFlight),
+        (2, 2, 0) => Verdict::Skip(Skip::Carried),
         (3, 0, 0) => Verdict::Hold(Hold::Owed(at.offset(8)?)),
         (3, why, 0) => Verdict::Hold(hold(why)?),
         (4, 0, why) => Verdict::Refuse(Refuse::Fenced(fenced(why)?)),
@@ -185,7 +192,8 @@ pub(super) fn output(bytes: &[u8]) -> Result<Output, Broken> {
         5 => Output::StormEnded,
         6 => {
             let token = Token { group: at.u64(24), assignment: at.assignment(32)? };
-            Output::Commit { partition, offset: at.offset(16)?, token }
+            let metadata = u16::try_from(at.u32(4)).map_err(|_| Broken("long metadata"))?;
+            Output::Commit { partition, offset: at.offset(16)?, token, metadata }
         }
         7 => Output::Pause(partition),
         8 => Output::Resume(partition),
@@ -201,8 +209,22 @@ pub(super) fn output(bytes: &[u8]) -> Result<Output, Broken> {
             reason: reason(at.u8(1))?,
             copies: at.u32(4),
         },
+        11 => Output::MetadataIgnored { partition, why: ignored(at.u8(1))? },
+        12 => Output::Stalled { partition, seek: at.offset(16)? },
+        13 => Output::PollBudget { until: at.tick(16)? },
         _ => return Err(Broken("an unknown output")),
     })
+}
+
+const fn ignored(number: u8) -> Result<Ignored, Broken> {
+    match number {
+        0 => Ok(Ignored::Foreign),
+        1 => Ok(Ignored::Version),
+        2 => Ok(Ignored::Base),
+        3 => Ok(Ignored::TooLong),
+        4 => Ok(Ignored::LaterEpoch),
+        _ => Err(Broken("an unknown reason to ignore metadata")),
+    }
 }
 
 fn sealed(at: At<'_, OUTPUT_BYTES>) -> Result<Sealed, Broken> {
@@ -233,7 +255,7 @@ pub(super) fn progress(bytes: &[u8]) -> Result<(Partition, Progress), Broken> {
     };
     let deadline = match at.u64(56) {
         u64::MAX => None,
-        number => Some(Tick::new(number).ok_or(Broken("a tick above 2^62"))?),
+        _ => Some(at.tick(56)?),
     };
     let standing = Progress {
         phase,
@@ -249,6 +271,19 @@ pub(super) fn progress(bytes: &[u8]) -> Result<(Partition, Progress), Broken> {
         idle: at.flag(74)?,
     };
     Ok((at.partition(0), standing))
+}
+
+pub(super) fn waiting(bytes: &[u8]) -> Result<Waiting, Broken> {
+    let at = At::<WAITING_BYTES>::new(bytes, "a short reason to wait")?;
+    let why = match at.u8(8) {
+        0 => WaitReason::NothingAssigned,
+        1 => WaitReason::Revoked,
+        2 => WaitReason::Lost,
+        3 => WaitReason::LeaseExpired,
+        4 => WaitReason::Dead,
+        _ => return Err(Broken("an unknown reason to wait")),
+    };
+    Ok(Waiting { since: at.tick(0)?, why })
 }
 
 pub(super) const fn storm(number: i32) -> Result<Storm, Broken> {
@@ -283,6 +318,7 @@ const fn places(c: &mut Counters) -> [&mut u64; COUNTERS] {
     [
         &mut c.run,
         &mut c.parked,
+        &mut c.skipped_carried,
         &mut c.skipped_finished,
         &mut c.skipped_in_flight,
         &mut c.held_owed,
@@ -317,10 +353,14 @@ const fn places(c: &mut Counters) -> [&mut u64; COUNTERS] {
         &mut c.commits_retried,
         &mut c.commits_rejected,
         &mut c.commits_not_mine,
+        &mut c.metadata_ignored,
+        &mut c.metadata_dropped,
         &mut c.commits_given_up,
         &mut c.leases_expired,
         &mut c.rebalances,
         &mut c.storms,
+        &mut c.stalls,
+        &mut c.poll_budgets,
         &mut c.late_ticks,
         &mut c.keys_evicted,
         &mut c.reports_dropped,

@@ -7,7 +7,7 @@ use rebalance_guard::{
 use super::ABI_VERSION;
 
 /// Bytes of the settings.
-pub(super) const CONFIG_BYTES: usize = 136;
+pub(super) const CONFIG_BYTES: usize = 160;
 /// Bytes before an input's list, record or ticket.
 pub(super) const HEADER_BYTES: usize = 32;
 /// Bytes of one partition in an assign, the largest entry of a list.
@@ -92,10 +92,14 @@ pub(super) fn config(w: &mut Writer<'_>, config: &Config, buffer: u32) -> Result
         config.jitter_seed,
         hash_0,
         hash_1,
+        config.stall_after,
+        config.key_age.unwrap_or(0),
     ] {
         w.u64(number)?;
     }
-    Ok(())
+    w.u32(config.journal)?;
+    w.bytes(&config.metadata_max.to_le_bytes())?;
+    w.bytes(&[0; 2])
 }
 
 /// One record with its key. A key too long to be used is told as none, which means the same.
@@ -109,6 +113,8 @@ pub(super) fn record(w: &mut Writer<'_>, record: &Record<'_>) -> Result<(), TooL
     head[16..20].copy_from_slice(&len.to_le_bytes());
     head[20..24].copy_from_slice(&record.namespace.to_le_bytes());
     head[24..26].copy_from_slice(&record.attempts.to_le_bytes());
+    let epoch = record.leader_epoch.filter(|epoch| *epoch >= 0).unwrap_or(-1);
+    head[28..32].copy_from_slice(&epoch.to_le_bytes());
     let end = w.len.checked_add(RECORD_BYTES + key.map_or(0, <[u8]>::len)).ok_or(TooLong)?;
     if end > w.to.len() {
         return Err(TooLong); // whole or not at all: a batch ends before it
@@ -149,10 +155,20 @@ impl Header {
     }
 }
 
-/// Any input.
-pub(super) fn input(w: &mut Writer<'_>, input: Input<'_>) -> Result<(), TooLong> {
+/// Any input, under a guard whose metadata has at most `metadata_max` bytes.
+pub(super) fn input(
+    w: &mut Writer<'_>,
+    input: Input<'_>,
+    metadata_max: u16,
+) -> Result<(), TooLong> {
     match input {
-        Input::Assign { generation, partitions } => assign(w, generation, partitions),
+        Input::Assign { generation, partitions } => assign(w, generation, partitions, metadata_max),
+        Input::Position { partition, assignment, resume: at } => {
+            let (detail, offset, metadata) = resume(at, metadata_max);
+            let (assignment, count) = (assignment.value(), metadata.len());
+            Header { kind: 1, detail, count, partition, assignment, offset }.write(w)?;
+            w.bytes(metadata)
+        }
         Input::Revoke { partitions, deadline } => revoke(w, partitions, deadline),
         Input::Lost(scope) => lost(w, scope),
         Input::Admit(offered) => {
@@ -170,11 +186,6 @@ pub(super) fn input(w: &mut Writer<'_>, input: Input<'_>) -> Result<(), TooLong>
 /// The inputs that are all header.
 fn plain(input: Input<'_>) -> Header {
     match input {
-        Input::Position { partition, assignment, resume: at } => {
-            let (detail, offset) = resume(at);
-            let assignment = assignment.value();
-            Header { kind: 1, detail, partition, assignment, offset, count: 0 }
-        }
         Input::Rewind { partition, offset } => {
             Header { kind: 4, partition, offset: offset.value(), ..Header::default() }
         }
@@ -199,6 +210,7 @@ fn plain(input: Input<'_>) -> Header {
         // The lists, the record and the ticket are written by the caller of this function.
         Input::Polled
         | Input::Assign { .. }
+        | Input::Position { .. }
         | Input::Revoke { .. }
         | Input::Lost(_)
         | Input::Admit(_)
@@ -209,7 +221,8 @@ fn plain(input: Input<'_>) -> Header {
 fn assign(
     w: &mut Writer<'_>,
     generation: Option<i32>,
-    partitions: &[(Partition, Resume)],
+    partitions: &[(Partition, Resume<'_>)],
+    metadata_max: u16,
 ) -> Result<(), TooLong> {
     let head = Header {
         detail: generation.is_some().into(),
@@ -219,10 +232,12 @@ fn assign(
     };
     head.write(w)?;
     for (partition, at) in partitions {
-        let (kind, offset) = resume(*at);
+        let (kind, offset, metadata) = resume(*at, metadata_max);
+        let [low, high] = u16::try_from(metadata.len()).map_err(|_| TooLong)?.to_le_bytes();
         w.partition(*partition)?;
-        w.bytes(&[kind, 0, 0, 0, 0, 0, 0, 0])?;
+        w.bytes(&[kind, 0, low, high, 0, 0, 0, 0])?;
         w.u64(offset)?;
+        w.bytes(metadata)?;
     }
     Ok(())
 }
@@ -243,13 +258,17 @@ fn lost(w: &mut Writer<'_>, scope: Scope<'_>) -> Result<(), TooLong> {
     partitions.iter().try_for_each(|partition| w.partition(*partition))
 }
 
-fn resume(resume: Resume) -> (u8, u64) {
+/// Kind, number and metadata. Of a string that is too long anyway so much is told that it still is.
+fn resume(resume: Resume<'_>, metadata_max: u16) -> (u8, u64, &[u8]) {
     match resume {
-        Resume::committed(offset) => (0, offset.value()),
-        Resume::Empty(None) => (1, 0),
-        Resume::Empty(Some(offset)) => (2, offset.value()),
-        Resume::At(offset) => (3, offset.value()),
-        Resume::Unknown => (4, 0),
+        Resume::Committed { offset, metadata } => {
+            let told = metadata.len().min(usize::from(metadata_max) + 1);
+            (0, offset.value(), metadata.get(..told).unwrap_or_default())
+        }
+        Resume::Empty(None) => (1, 0, &[]),
+        Resume::Empty(Some(offset)) => (2, offset.value(), &[]),
+        Resume::At(offset) => (3, offset.value(), &[]),
+        Resume::Unknown => (4, 0, &[]),
     }
 }
 

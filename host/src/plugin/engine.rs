@@ -5,8 +5,8 @@ use std::collections::HashSet;
 use std::fmt;
 
 use rebalance_guard::{
-    Answered, Config, Counters, Input, InputError, Outcome, Output, Partition, Progress, Record,
-    Reply, Resume, Scope, Storm, Tick, Ticket, Verdict,
+    Answered, Config, Counters, Input, InputError, JournalEntry, Outcome, Output, Partition,
+    Progress, Record, Reply, Resume, Scope, Storm, Tick, Ticket, Verdict, Waiting,
 };
 
 use super::decode::{self, Broken, COUNTERS, PROGRESS_BYTES, VERDICT_BYTES};
@@ -15,12 +15,19 @@ use super::instance::{Failure, Instance};
 use super::{LoadError, Plugin};
 use crate::engine::{Engine, EngineDead};
 
+/// The code of a snapshot that is longer than the exchange buffer.
+const NO_ROOM: i32 = -8;
+/// The code of bytes that the module cannot go on from.
+const NOT_RESTORED: i32 = -9;
+
 /// A running guard in a plugin. After a trap, a call past its time or an answer outside the
 /// contract it is dead for good: its memory may be half-written, so nothing in it is asked again.
 pub struct PluginEngine {
     instance: Instance,
     dead: Option<EngineDead>,
     partitions: usize,
+    metadata_max: u16,
+    journal: usize,
     /// Keeps the ticker alive, and tells the name.
     plugin: Plugin,
 }
@@ -36,8 +43,14 @@ impl PluginEngine {
         config.check()?;
         let mut instance = Instance::new(plugin)?;
         instance.init(config, plugin.limits.memory_bytes)?;
-        let partitions = config.partitions as usize;
-        Ok(Self { instance, dead: None, partitions, plugin: plugin.clone() })
+        Ok(Self {
+            instance,
+            dead: None,
+            partitions: config.partitions as usize,
+            metadata_max: config.metadata_max,
+            journal: config.journal as usize,
+            plugin: plugin.clone(),
+        })
     }
 
     /// Why it is dead, if it is.
@@ -66,10 +79,11 @@ impl PluginEngine {
         now: Tick,
         input: Input<'_>,
     ) -> Result<Result<Result<Reply, InputError>, TooLong>, EngineDead> {
+        let metadata_max = self.metadata_max;
         self.exchange(|instance| {
             let mut fits = Ok(());
             let len = instance.write(|writer| {
-                fits = encode::input(writer, input);
+                fits = encode::input(writer, input, metadata_max);
                 Ok(())
             })?;
             if let Err(too_long) = fits {
@@ -100,7 +114,15 @@ impl PluginEngine {
             }
             Input::Assign { generation, partitions } => {
                 let partitions = &last_entries(partitions);
-                match self.handle_written(now, Input::Assign { generation, partitions })? {
+                let without = &without_metadata(partitions);
+                let mut handled =
+                    self.handle_written(now, Input::Assign { generation, partitions })?;
+                if handled.is_err() {
+                    // Too much metadata for any buffer: those records run again.
+                    let partitions = without;
+                    handled = self.handle_written(now, Input::Assign { generation, partitions })?;
+                }
+                match handled {
                     Ok(reply) => Ok(reply),
                     Err(TooLong) => {
                         // More partitions than the table has places: refused, but time passes.
@@ -128,11 +150,21 @@ impl PluginEngine {
 }
 
 /// Each partition once, with its last entry.
-fn last_entries(entries: &[(Partition, Resume)]) -> Vec<(Partition, Resume)> {
+fn last_entries<'a>(entries: &[(Partition, Resume<'a>)]) -> Vec<(Partition, Resume<'a>)> {
     let last: HashMap<_, _> = entries.iter().copied().collect();
     let mut seen = HashSet::new();
     let firsts = entries.iter().map(|(partition, _)| *partition).filter(|p| seen.insert(*p));
     firsts.filter_map(|partition| last.get(&partition).map(|at| (partition, *at))).collect()
+}
+
+fn without_metadata(entries: &[(Partition, Resume<'_>)]) -> Vec<(Partition, Resume<'static>)> {
+    let bare = |resume: Resume<'_>| match resume {
+        Resume::Committed { offset, .. } => Resume::committed(offset),
+        Resume::Empty(offset) => Resume::Empty(offset),
+        Resume::At(offset) => Resume::At(offset),
+        Resume::Unknown => Resume::Unknown,
+    };
+    entries.iter().map(|(partition, resume)| (*partition, bare(*resume))).collect()
 }
 
 fn number(tick: Tick) -> i64 {
@@ -305,6 +337,76 @@ impl Engine for PluginEngine {
                 for place in places.get(..told).ok_or(Broken("short standings"))? {
                     owned.push(decode::progress(place)?);
                 }
+            }
+        })
+    }
+
+    fn commit_metadata(&mut self, partition: Partition) -> Result<Vec<u8>, EngineDead> {
+        let most = usize::from(self.metadata_max);
+        self.exchange(|instance| {
+            let params = (partition.topic.cast_signed(), partition.index);
+            let told = instance.call(|calls| &calls.commit_metadata, params)?;
+            let len = count("rg_commit_metadata", told, most)?;
+            let text = instance.buffer()?.get(..len).ok_or(Broken("short metadata"))?;
+            Ok(text.to_vec())
+        })
+    }
+
+    fn waiting(&mut self) -> Result<Option<Waiting>, EngineDead> {
+        self.exchange(|instance| {
+            if !flag("rg_waiting", instance.call(|calls| &calls.waiting, ())?)? {
+                return Ok(None);
+            }
+            Ok(Some(decode::waiting(instance.buffer()?)?))
+        })
+    }
+
+    fn journal(&mut self) -> Result<Vec<JournalEntry>, EngineDead> {
+        let most = self.journal;
+        self.exchange(|instance| {
+            let mut entries = Vec::new();
+            loop {
+                let skip = i32::try_from(entries.len()).map_err(|_| TooLong)?;
+                let told = instance.call(|calls| &calls.journal, skip)?;
+                let told = count("rg_journal", told, most - entries.len())?;
+                if told == 0 {
+                    return Ok(entries);
+                }
+                let (places, _) = instance.buffer()?.as_chunks::<{ JournalEntry::BYTES }>();
+                for place in places.get(..told).ok_or(Broken("a short journal"))? {
+                    let entry = JournalEntry::from_bytes(place);
+                    entries.push(entry.ok_or(Broken("no entry of a journal"))?);
+                }
+            }
+        })
+    }
+
+    fn snapshot(&mut self) -> Result<Option<Vec<u8>>, EngineDead> {
+        self.exchange(|instance| {
+            let told = instance.call(|calls| &calls.snapshot, ())?;
+            if told == NO_ROOM {
+                return Ok(None);
+            }
+            let len = usize::try_from(told).map_err(|_| refused("rg_snapshot", told))?;
+            let bytes = instance.buffer()?.get(..len).ok_or(Broken("a short snapshot"))?;
+            Ok(Some(bytes.to_vec()))
+        })
+    }
+
+    fn restore(&mut self, now: Tick, snapshot: &[u8]) -> Result<bool, EngineDead> {
+        self.exchange(|instance| {
+            let mut fits = Ok(());
+            let len = instance.write(|writer| {
+                fits = writer.bytes(snapshot);
+                Ok(())
+            })?;
+            if fits.is_err() {
+                return Ok(false);
+            }
+            match instance.call(|calls| &calls.restore, (number(now), len))? {
+                0 => Ok(true),
+                NOT_RESTORED => Ok(false),
+                code => Err(refused("rg_restore", code)),
             }
         })
     }

@@ -7,7 +7,7 @@ use wasmtime::{
 use super::{Digest, Limits, LoadError};
 
 /// The functions of wasm/ABI.md: name, parameters, result (`i`: i32, `I`: i64).
-const FUNCTIONS: [(&str, &str, char); 20] = [
+const FUNCTIONS: [(&str, &str, char); 26] = [
     ("rg_abi_version", "", 'i'),
     ("rg_admit", "Ii", 'i'),
     ("rg_admit_batch", "Iii", 'i'),
@@ -17,17 +17,23 @@ const FUNCTIONS: [(&str, &str, char); 20] = [
     ("rg_counters", "", 'i'),
     ("rg_handle", "Ii", 'i'),
     ("rg_handle_timeout", "I", 'i'),
+    ("rg_commit_metadata", "ii", 'i'),
     ("rg_in_flight", "", 'i'),
     ("rg_init", "i", 'i'),
     ("rg_init_bytes", "i", 'I'),
     ("rg_is_live", "", 'i'),
+    ("rg_journal", "i", 'i'),
     ("rg_now", "", 'I'),
     ("rg_owned", "i", 'i'),
     ("rg_partition_counters", "ii", 'i'),
     ("rg_poll_outputs", "i", 'i'),
     ("rg_poll_timeout", "", 'I'),
     ("rg_progress", "ii", 'i'),
+    ("rg_restore", "Ii", 'i'),
+    ("rg_snapshot", "", 'i'),
+    ("rg_snapshot_len", "", 'I'),
     ("rg_storm", "", 'i'),
+    ("rg_waiting", "", 'i'),
 ];
 
 pub(super) fn hash(bytes: &[u8], expected: &Digest) -> Result<(), LoadError> {

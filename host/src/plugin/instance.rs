@@ -81,7 +81,10 @@ impl Instance {
 
     /// Gives it its settings; it grows its memory for the last time.
     pub(super) fn init(&mut self, config: &Config, limit: u64) -> Result<(), LoadError> {
-        let wanted = u64::from(config.partitions) * ENTRY_BYTES as u64 + HEADER_BYTES as u64;
+        // The longest assign, and the largest snapshot.
+        let entry = ENTRY_BYTES as u64 + u64::from(config.metadata_max) + 1;
+        let list = u64::from(config.partitions).saturating_mul(entry) + HEADER_BYTES as u64;
+        let wanted = list.max(rebalance_guard::snapshot_len_max(config));
         let wanted = u32::try_from(wanted.min(BUFFER_BYTES_MAX)).unwrap_or(u32::MAX);
         let written = self.write(|writer| encode::config(writer, config, wanted));
         let len = written.map_err(|Failure(reason)| died("rg_init", reason))?;

@@ -27,7 +27,7 @@ pub use self::error::LoadError;
 use self::ticker::Ticker;
 
 /// The ABI version that this host speaks.
-pub const ABI_VERSION: i32 = 1;
+pub const ABI_VERSION: i32 = 2;
 
 /// What a plugin may use.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

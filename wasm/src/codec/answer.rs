@@ -1,9 +1,9 @@
 //! What the plugin says: verdicts, replies, outputs, standings, counters.
 
 use rebalance_guard::{
-    Answered, Counters, Ended, Fenced, Hold, InputError, Offset, Output, Partition,
+    Answered, Counters, Ended, Fenced, Hold, Ignored, InputError, Offset, Output, Partition,
     PartitionCounters, Phase, Progress, Reason, Refuse, Reply, Sealed, Seen, Skip, Storm, Ticket,
-    Verdict,
+    Verdict, WaitReason, Waiting,
 };
 
 use super::{NONE, put};
@@ -16,6 +16,8 @@ pub const REPLY_BYTES: usize = 40;
 pub const OUTPUT_BYTES: usize = 48;
 /// Bytes of a partition's standing.
 pub const PROGRESS_BYTES: usize = 80;
+/// Bytes of why nothing is owned.
+pub const WAITING_BYTES: usize = 16;
 /// How many counters there are.
 pub const COUNTERS: usize = size_of::<Counters>() / 8;
 /// Bytes of all counters.
@@ -36,6 +38,7 @@ pub fn verdict(verdict: Verdict) -> [u8; VERDICT_BYTES] {
         }
         Verdict::Skip(Skip::DuplicateFinished) => (2, 0, 0),
         Verdict::Skip(Skip::DuplicateInFlight) => (2, 1, 0),
+        Verdict::Skip(Skip::Carried) => (2, 2, 0),
         Verdict::Hold(hold) => (3, put_hold(&mut to, hold), 0),
         Verdict::Refuse(Refuse::Fenced(why)) => (4, 0, fenced(why)),
         Verdict::Refuse(Refuse::OffsetRegression { last, seen: known }) => {
@@ -72,6 +75,16 @@ const fn reason(reason: Reason) -> u8 {
         Reason::AttemptsSpent => 0,
         Reason::Permanent => 1,
         Reason::NoUsableKey => 2,
+    }
+}
+
+const fn ignored(why: Ignored) -> u8 {
+    match why {
+        Ignored::Foreign => 0,
+        Ignored::Version => 1,
+        Ignored::Base => 2,
+        Ignored::TooLong => 3,
+        Ignored::LaterEpoch => 4,
     }
 }
 
@@ -164,8 +177,19 @@ pub fn output(output: Output) -> [u8; OUTPUT_BYTES] {
         }
         Output::StormBegan { back_off } => put_numbers(&mut to, 4, [back_off, 0, 0]),
         Output::StormEnded => put_numbers(&mut to, 5, [0; 3]),
-        Output::Commit { partition, offset, token } => {
+        Output::MetadataIgnored { partition, why } => {
             put_partition(&mut to, 8, partition);
+            put_numbers(&mut to, 11, [0; 3]);
+            put(&mut to, 1, &[ignored(why)]);
+        }
+        Output::Stalled { partition, seek } => {
+            put_partition(&mut to, 8, partition);
+            put_numbers(&mut to, 12, [seek.value(), 0, 0]);
+        }
+        Output::PollBudget { until } => put_numbers(&mut to, 13, [until.value(), 0, 0]),
+        Output::Commit { partition, offset, token, metadata } => {
+            put_partition(&mut to, 8, partition);
+            put(&mut to, 4, &u32::from(metadata).to_le_bytes());
             put_numbers(&mut to, 6, [offset.value(), token.group, token.assignment.value()]);
         }
         Output::Pause(partition) => {
@@ -259,11 +283,27 @@ pub const fn storm(storm: Storm) -> i32 {
     }
 }
 
+/// Since when nothing is owned, why, seven zeros.
+pub fn waiting(waiting: Waiting) -> [u8; WAITING_BYTES] {
+    let mut to = [0; WAITING_BYTES];
+    put(&mut to, 0, &waiting.since.value().to_le_bytes());
+    let why = match waiting.why {
+        WaitReason::NothingAssigned => 0,
+        WaitReason::Revoked => 1,
+        WaitReason::Lost => 2,
+        WaitReason::LeaseExpired => 3,
+        WaitReason::Dead => 4,
+    };
+    put(&mut to, 8, &[why]);
+    to
+}
+
 /// All counters, in the order of ABI.md.
 pub fn counters(c: &Counters) -> [u8; COUNTERS_BYTES] {
     let numbers: [u64; COUNTERS] = [
         c.run,
         c.parked,
+        c.skipped_carried,
         c.skipped_finished,
         c.skipped_in_flight,
         c.held_owed,
@@ -298,10 +338,14 @@ pub fn counters(c: &Counters) -> [u8; COUNTERS_BYTES] {
         c.commits_retried,
         c.commits_rejected,
         c.commits_not_mine,
+        c.metadata_ignored,
+        c.metadata_dropped,
         c.commits_given_up,
         c.leases_expired,
         c.rebalances,
         c.storms,
+        c.stalls,
+        c.poll_budgets,
         c.late_ticks,
         c.keys_evicted,
         c.reports_dropped,

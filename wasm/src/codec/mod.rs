@@ -7,12 +7,12 @@ mod request;
 
 pub use answer::{
     COUNTERS, COUNTERS_BYTES, OUTPUT_BYTES, PARTITION_COUNTERS, PARTITION_COUNTERS_BYTES,
-    PROGRESS_BYTES, REPLY_BYTES, VERDICT_BYTES, counters, output, partition_counters, progress,
-    reply, storm, verdict,
+    PROGRESS_BYTES, REPLY_BYTES, VERDICT_BYTES, WAITING_BYTES, counters, output,
+    partition_counters, progress, reply, storm, verdict, waiting,
 };
 pub use request::{
-    CONFIG_BYTES, ENTRY_BYTES, HEADER_BYTES, NO_KEY, PARTITION_BYTES, RECORD_BYTES, Scratch, Setup,
-    input, outcome, record, setup, ticket,
+    CONFIG_BYTES, ENTRY_BYTES, HEADER_BYTES, NO_KEY, PARTITION_BYTES, RECORD_BYTES, Setup, input,
+    outcome, record, setup, ticket,
 };
 
 /// Why a call was refused. Nothing changed then; the exchange buffer may hold anything.
@@ -33,6 +33,10 @@ pub enum Code {
     Config,
     /// The settings need more memory than there may be.
     Memory,
+    /// The snapshot is longer than the buffer.
+    Room,
+    /// The bytes are no snapshot that this module and these settings can go on from.
+    Snapshot,
 }
 
 impl Code {
@@ -46,6 +50,8 @@ impl Code {
             Self::Value => -5,
             Self::Config => -6,
             Self::Memory => -7,
+            Self::Room => -8,
+            Self::Snapshot => -9,
         }
     }
 }

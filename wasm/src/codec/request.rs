@@ -6,12 +6,13 @@ use rebalance_guard::{
 };
 
 use super::{Code, Reader};
+use crate::memory::Scratch;
 
 /// Bytes of the settings.
-pub const CONFIG_BYTES: usize = 136;
+pub const CONFIG_BYTES: usize = 160;
 /// Bytes before an input's list, record or ticket.
 pub const HEADER_BYTES: usize = 32;
-/// Bytes of one partition in an assign.
+/// Bytes of one partition in an assign, its metadata not included.
 pub const ENTRY_BYTES: usize = 24;
 /// Bytes of one partition in a revoke or a loss.
 pub const PARTITION_BYTES: usize = 8;
@@ -28,16 +29,6 @@ pub struct Setup {
     pub buffer_bytes: u32,
     /// The guard's settings.
     pub config: Config,
-}
-
-/// Room in which an input's list takes shape.
-#[derive(Debug)]
-#[allow(clippy::exhaustive_structs, reason = "lent by whoever owns the memory")]
-pub struct Scratch<'a> {
-    /// For assigns.
-    pub entries: &'a mut [(Partition, Resume)],
-    /// For revokes and losses.
-    pub partitions: &'a mut [Partition],
 }
 
 /// Reads the settings. They are not checked for contradictions here.
@@ -81,6 +72,11 @@ pub fn setup(bytes: &[u8]) -> Result<Setup, Code> {
     config.first_assignment = r.u64()?;
     config.jitter_seed = r.u64()?;
     config.hash_key = HashKey([r.u64()?, r.u64()?]);
+    config.stall_after = r.u64()?;
+    config.key_age = Some(r.u64()?).filter(|age| *age != 0);
+    config.journal = r.u32()?;
+    config.metadata_max = r.u16()?;
+    r.zeros::<2>()?;
     r.end()?;
     Ok(Setup { buffer_bytes, config })
 }
@@ -96,13 +92,18 @@ pub fn record(bytes: &[u8]) -> Result<(Record<'_>, &[u8]), Code> {
     let key_len = r.u32()?;
     let namespace = r.u32()?;
     let attempts = r.u16()?;
-    r.zeros::<6>()?;
+    r.zeros::<2>()?;
+    let leader_epoch = match r.i32()? {
+        -1 => None,
+        epoch if epoch < 0 => return Err(Code::Value),
+        epoch => Some(epoch),
+    };
     let key = match key_len {
         NO_KEY => None,
         len if len as usize > Record::KEY_BYTES_MAX => return Err(Code::Value),
         len => Some(r.bytes(len as usize)?),
     };
-    Ok((Record { partition, offset, key, attempts, namespace }, r.rest))
+    Ok((Record { partition, offset, key, attempts, namespace, leader_epoch }, r.rest))
 }
 
 /// Reads a ticket from the front of `bytes`.
@@ -138,6 +139,7 @@ pub fn input<'a>(bytes: &'a [u8], scratch: &'a mut Scratch<'_>) -> Result<Input<
     let head = Header::read(&mut r)?;
     match head.kind {
         0 => assign(head, r, scratch),
+        1 => position(head, r),
         2 => {
             let head = head.only(Fields { count: true, offset: true, ..Fields::NONE })?;
             let deadline = Tick::new(head.offset).ok_or(Code::Tick)?;
@@ -168,11 +170,6 @@ fn plain(head: Header) -> Result<Input<'static>, Code> {
     let owned = Fields { assignment: true, ..named };
     let partition = head.partition;
     match head.kind {
-        1 => {
-            let head = head.only(Fields { detail: true, offset: true, ..owned })?;
-            let resume = resume(head.detail, head.offset)?;
-            Ok(Input::Position { partition, assignment: head.assignment()?, resume })
-        }
         4 => {
             let head = head.only(Fields { offset: true, ..named })?;
             Ok(Input::Rewind { partition, offset: offset(head.offset)? })
@@ -197,6 +194,16 @@ fn plain(head: Header) -> Result<Input<'static>, Code> {
     }
 }
 
+fn position<'a>(head: Header, mut r: Reader<'a>) -> Result<Input<'a>, Code> {
+    let named = Fields { partition: true, assignment: true, ..Fields::NONE };
+    // The count is the length of the metadata.
+    let head = head.only(Fields { detail: true, count: true, offset: true, ..named })?;
+    let metadata = r.bytes(head.count)?;
+    r.end()?;
+    let resume = resume(head.detail, head.offset, metadata)?;
+    Ok(Input::Position { partition: head.partition, assignment: head.assignment()?, resume })
+}
+
 fn assign<'a>(
     head: Header,
     mut r: Reader<'a>,
@@ -209,12 +216,17 @@ fn assign<'a>(
     if head.partition.topic != 0 {
         return Err(Code::Value);
     }
-    let entries = scratch.entries.get_mut(..head.count).ok_or(Code::Length)?;
+    let nowhere = (Partition::default(), Resume::Unknown);
+    let entries = scratch.list(head.count, nowhere)?;
     for entry in &mut *entries {
         let partition = partition(&mut r)?;
         let kind = r.u8()?;
-        r.zeros::<7>()?;
-        *entry = (partition, resume(kind, r.u64()?)?);
+        r.zeros::<1>()?;
+        let metadata_len = r.u16()?;
+        r.zeros::<4>()?;
+        let number = r.u64()?;
+        let metadata = r.bytes(metadata_len.into())?;
+        *entry = (partition, resume(kind, number, metadata)?);
     }
     r.end()?;
     let generation = known.then_some(head.partition.index);
@@ -238,7 +250,7 @@ fn partitions<'a>(
     mut r: Reader<'_>,
     scratch: &'a mut Scratch<'_>,
 ) -> Result<&'a [Partition], Code> {
-    let list = scratch.partitions.get_mut(..count).ok_or(Code::Length)?;
+    let list = scratch.list(count, Partition::default())?;
     for place in &mut *list {
         *place = partition(&mut r)?;
     }
@@ -262,9 +274,12 @@ const fn flag(number: u8) -> Result<bool, Code> {
     }
 }
 
-fn resume(kind: u8, number: u64) -> Result<Resume, Code> {
+fn resume(kind: u8, number: u64, metadata: &[u8]) -> Result<Resume<'_>, Code> {
+    if kind != 0 && !metadata.is_empty() {
+        return Err(Code::Value);
+    }
     match (kind, number) {
-        (0, _) => offset(number).map(Resume::Committed),
+        (0, _) => Ok(Resume::Committed { offset: offset(number)?, metadata }),
         (1, 0) => Ok(Resume::Empty(None)),
         (2, _) => offset(number).map(|offset| Resume::Empty(Some(offset))),
         (3, _) => offset(number).map(Resume::At),

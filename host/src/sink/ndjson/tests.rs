@@ -37,6 +37,7 @@ fn record() -> OwnedRecord {
         key: Some(b"k".to_vec()),
         payload: Some(b"{\"order\":1}\n".to_vec()),
         headers: Vec::new(),
+        leader_epoch: None,
         timestamp_ms: Some(1_700_000_000_000),
     }
 }
