@@ -143,6 +143,7 @@ fn record() -> OwnedRecord {
         key: None,
         payload: Some(b"{\"order\":1}".to_vec()),
         headers: Vec::new(),
+        leader_epoch: None,
         timestamp_ms: None,
     }
 }

@@ -108,6 +108,7 @@ fn record(partition: i32, offset: i64, key: Option<&[u8]>) -> Arc<OwnedRecord> {
         key: key.map(<[u8]>::to_vec),
         payload: None,
         headers: Vec::new(),
+        leader_epoch: None,
         timestamp_ms: None,
     })
 }

@@ -98,7 +98,7 @@ fn nothing_is_imported_so_nothing_calls_back_and_no_clock_is_read() {
     assert_eq!(module.imports().len(), 0);
     let mut raw = Raw::new();
     raw.write(&settings());
-    assert_eq!(raw.call("rg_init", &[136]), 0);
+    assert_eq!(raw.call("rg_init", &[160]), 0);
     for (name, params, _) in table() {
         raw.call(&name, &vec![0; params.len()]);
     }
@@ -122,14 +122,14 @@ fn init_grows_the_memory_once_and_is_refused_the_second_time() {
     let mut raw = Raw::new();
     let before = raw.memory_bytes();
     raw.write(&settings());
-    let asked = raw.call("rg_init_bytes", &[136]);
-    assert_eq!(raw.call("rg_init", &[136]), 0);
+    let asked = raw.call("rg_init_bytes", &[160]);
+    assert_eq!(raw.call("rg_init", &[160]), 0);
     let grown = i64::try_from(raw.memory_bytes() - before).expect("a size");
     assert_eq!(grown, (asked + 65_535) / 65_536 * 65_536);
     let state = raw.state();
     raw.write(&settings());
-    assert_eq!(raw.call("rg_init", &[136]), -2);
-    assert_eq!(raw.call("rg_init_bytes", &[136]), -2);
+    assert_eq!(raw.call("rg_init", &[160]), -2);
+    assert_eq!(raw.call("rg_init_bytes", &[160]), -2);
     assert!(raw.state() == state, "a refused init left a trace");
 }
 
@@ -143,17 +143,17 @@ fn settings_that_cannot_be_are_refused_and_can_be_corrected() {
     let mut raw = Raw::new();
     let before = raw.memory_bytes();
     let cases: [(&str, Vec<u8>, i64, i64); 11] = [
-        ("too short", settings(), 135, -3),
-        ("too long", settings(), 137, -3),
+        ("too short", settings(), 159, -3),
+        ("too long", settings(), 161, -3),
         ("a negative length", settings(), -1, -3),
         ("longer than the buffer", settings(), 1_025, -3),
-        ("another version", with(0, &[2]), 136, -5),
-        ("an unknown policy", with(41, &[2]), 136, -5),
-        ("a used spare byte", with(47, &[1]), 136, -5),
-        ("no partitions", with(8, &[0; 4]), 136, -6),
-        ("a jitter above 100", with(40, &[101]), 136, -6),
-        ("tables beyond all memory", with(16, &[0, 0, 0, 16]), 136, -7),
-        ("a buffer beyond its limit", with(4, &[1, 0, 0, 4]), 136, -7),
+        ("another version", with(0, &[1]), 160, -5),
+        ("an unknown policy", with(41, &[2]), 160, -5),
+        ("a used spare byte", with(47, &[1]), 160, -5),
+        ("no partitions", with(8, &[0; 4]), 160, -6),
+        ("a jitter above 100", with(40, &[101]), 160, -6),
+        ("tables beyond all memory", with(16, &[0, 0, 0, 16]), 160, -7),
+        ("a buffer beyond its limit", with(4, &[1, 0, 0, 4]), 160, -7),
     ];
     for (what, settings, len, code) in cases {
         raw.write(&settings);
@@ -161,18 +161,18 @@ fn settings_that_cannot_be_are_refused_and_can_be_corrected() {
     }
     // The largest places that the settings allow, and more of them than an address has bits.
     raw.write(&with(8, &[0, 0, 0, 16, 0, 0, 0, 16, 0, 0, 0, 16, 0, 0, 0, 16]));
-    assert_eq!(raw.call("rg_init", &[136]), -7);
-    assert!(raw.call("rg_init_bytes", &[136]) > 1 << 36);
+    assert_eq!(raw.call("rg_init", &[160]), -7);
+    assert!(raw.call("rg_init_bytes", &[160]) > 1 << 36);
     assert_eq!(raw.memory_bytes(), before, "a refused init took memory");
     raw.write(&settings());
-    assert_eq!(raw.call("rg_init", &[136]), 0);
+    assert_eq!(raw.call("rg_init", &[160]), 0);
 }
 
 /// A guard that owns partition 3 from offset 100, with record 100 in flight.
 fn owning() -> (Raw, Vec<u8>) {
     let mut raw = Raw::new();
     raw.write(&settings());
-    assert_eq!(raw.call("rg_init", &[136]), 0);
+    assert_eq!(raw.call("rg_init", &[160]), 0);
     raw.write(&assign());
     assert_eq!(raw.call("rg_handle", &[0, 56]), 0);
     raw.write(&record());
@@ -255,12 +255,13 @@ fn a_broken_record_is_refused_and_a_batch_with_one_is_refused_whole() {
     let (mut raw, _) = owning();
     let state = raw.state();
     let good = changed(record(), 8, 101);
-    let cases: [(&str, Vec<u8>, i64); 5] = [
+    let cases: [(&str, Vec<u8>, i64); 6] = [
         ("half a record", record()[..20].to_vec(), -3),
         ("a key longer than the rest", changed(record(), 16, 4), -3),
         ("a key longer than any", changed(record(), 18, 1), -5),
         ("an offset of 2^63", changed(record(), 15, 0x80), -5),
-        ("a used spare byte", changed(record(), 31, 1), -5),
+        ("a used spare byte", changed(record(), 27, 1), -5),
+        ("a leader epoch below -1", changed(record(), 31, 0x80), -5),
     ];
     for (what, bytes, code) in cases {
         raw.write(&bytes);

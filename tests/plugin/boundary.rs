@@ -130,8 +130,14 @@ fn an_answer_outside_the_contract_is_the_end_and_named() {
     let owned: Call = |engine| engine.owned().map(|_| ());
     let storm: Call = |engine| engine.storm().map(|_| ());
     let counters: Call = |engine| engine.counters().map(|_| ());
+    let text: Call = |engine| engine.commit_metadata(Partition::new(0, 3)).map(|_| ());
+    let waiting: Call = |engine| engine.waiting().map(|_| ());
+    let journal: Call = |engine| engine.journal().map(|_| ());
+    let snapshot: Call = |engine| engine.snapshot().map(|_| ());
+    let restore: Call = |engine| engine.restore(Tick::ZERO, b"RGSN").map(|_| ());
 
     const TWO: &str = "(param i64 i32) (result i32)";
+    const TO: &str = "(result i32)";
     const PULL: &str = "(param i32) (result i32)";
     const PARTITION: &str = "(param i32 i32) (result i32)";
     let zero = "i32.const 0";
@@ -180,7 +186,8 @@ fn an_answer_outside_the_contract_is_the_end_and_named() {
         ("rg_handle", telling(TWO, 0, "0", one), polled, "answered `rg_handle` with code 1"),
         ("rg_answer", telling(TWO, 0, "0", "i32.const 2"), answer, "an unknown answer to a ticket"),
         ("rg_handle_timeout", "(param i64) (result i32) (i32.const -4)".into(), pass, "code -4"),
-        ("rg_poll_outputs", telling(PULL, 0, "11", one), output, "an unknown output"),
+        ("rg_poll_outputs", telling(PULL, 0, "14", one), output, "an unknown output"),
+        ("rg_poll_outputs", telling(PULL, 0, "0x50b", one), output, "an unknown reason to ignore"),
         ("rg_poll_outputs", telling(PULL, 0, "6", one), output, "assignment number 0"),
         (
             "rg_poll_outputs",
@@ -207,8 +214,17 @@ fn an_answer_outside_the_contract_is_the_end_and_named() {
         ("rg_owned", "(param i32) (result i32) (i32.const -1)".into(), owned, "code -1"),
         ("rg_owned", telling(PULL, 72, "1", one), owned, "assignment number 0"),
         ("rg_storm", "(result i32) (i32.const 3)".into(), storm, "an unknown storm level"),
-        ("rg_counters", "(result i32) (i32.const 42)".into(), counters, "code 42"),
-        ("rg_counters", "(result i32) (i32.const 44)".into(), counters, "code 44"),
+        ("rg_counters", "(result i32) (i32.const 47)".into(), counters, "code 47"),
+        ("rg_counters", "(result i32) (i32.const 49)".into(), counters, "code 49"),
+        ("rg_commit_metadata", telling(PARTITION, 0, "0", "i32.const 3073"), text, "a count above"),
+        ("rg_commit_metadata", telling(PARTITION, 0, "0", "i32.const -1"), text, "code -1"),
+        ("rg_waiting", telling(TO, 8, "5", one), waiting, "an unknown reason to wait"),
+        ("rg_waiting", "(result i32) (i32.const 2)".into(), waiting, "a count above"),
+        ("rg_journal", telling(PULL, 8, "2", one), journal, "no entry of a journal"),
+        ("rg_journal", "(param i32) (result i32) (i32.const 257)".into(), journal, "a count above"),
+        ("rg_snapshot", "(result i32) (i32.const 0x7fffffff)".into(), snapshot, "a short snapshot"),
+        ("rg_snapshot", "(result i32) (i32.const -1)".into(), snapshot, "code -1"),
+        ("rg_restore", "(param i64 i32) (result i32) (i32.const 1)".into(), restore, "code 1"),
     ];
     for (name, body, call, expected) in cases {
         let mut engine = with(name, &body);

@@ -3,27 +3,33 @@
 use rebalance_guard_host::plugin::{Digest, Limits, LoadError, Plugin};
 
 /// Every function of the ABI as a plugin that does nothing would have it.
-pub(crate) const FUNCTIONS: [(&str, &str); 20] = [
-    ("rg_abi_version", "(result i32) (i32.const 1)"),
+pub(crate) const FUNCTIONS: [(&str, &str); 26] = [
+    ("rg_abi_version", "(result i32) (i32.const 2)"),
     ("rg_admit", "(param i64 i32) (result i32) (i32.const 0)"),
     ("rg_admit_batch", "(param i64 i32 i32) (result i32) (local.get 1)"),
     ("rg_answer", "(param i64 i32) (result i32) (i32.const 0)"),
     ("rg_buffer_len", "(result i32) (i32.const 131072)"),
     ("rg_buffer_offset", "(result i32) (i32.const 1024)"),
-    ("rg_counters", "(result i32) (i32.const 43)"),
+    ("rg_commit_metadata", "(param i32 i32) (result i32) (i32.const 0)"),
+    ("rg_counters", "(result i32) (i32.const 48)"),
     ("rg_handle", "(param i64 i32) (result i32) (i32.const 0)"),
     ("rg_handle_timeout", "(param i64) (result i32) (i32.const 0)"),
     ("rg_in_flight", "(result i32) (i32.const 0)"),
     ("rg_init", "(param i32) (result i32) (i32.const 0)"),
     ("rg_init_bytes", "(param i32) (result i64) (i64.const 0)"),
     ("rg_is_live", "(result i32) (i32.const 0)"),
+    ("rg_journal", "(param i32) (result i32) (i32.const 0)"),
     ("rg_now", "(result i64) (i64.const 0)"),
     ("rg_owned", "(param i32) (result i32) (i32.const 0)"),
     ("rg_partition_counters", "(param i32 i32) (result i32) (i32.const 0)"),
     ("rg_poll_outputs", "(param i32) (result i32) (i32.const 0)"),
     ("rg_poll_timeout", "(result i64) (i64.const 0x7fffffffffffffff)"),
     ("rg_progress", "(param i32 i32) (result i32) (i32.const 0)"),
+    ("rg_restore", "(param i64 i32) (result i32) (i32.const 0)"),
+    ("rg_snapshot", "(result i32) (i32.const 0)"),
+    ("rg_snapshot_len", "(result i64) (i64.const 0)"),
     ("rg_storm", "(result i32) (i32.const 0)"),
+    ("rg_waiting", "(result i32) (i32.const 0)"),
 ];
 
 pub(crate) const MEMORY: &str = r#"(memory (export "memory") 3 16)"#;

@@ -177,16 +177,16 @@ fn settings_that_contradict_themselves_are_refused_by_the_host() {
 
 #[test]
 fn another_abi_version_is_refused() {
-    for found in [0, 2, -1] {
+    for found in [0, 1, 3, -1] {
         let body = format!("(result i32) (i32.const {found})");
         let refused = refusal(&module(&[("rg_abi_version", &body)]));
-        assert_eq!(refused, LoadError::AbiVersion { found, expected: 1 });
+        assert_eq!(refused, LoadError::AbiVersion { found, expected: 2 });
     }
 }
 
 #[test]
 fn a_buffer_outside_the_memory_is_refused() {
-    for (offset, len) in [(196_608, 136), (0, 196_609), (-1, 136), (1_024, -1), (0, 135)] {
+    for (offset, len) in [(196_608, 160), (0, 196_609), (-1, 160), (1_024, -1), (0, 159)] {
         let bytes = module(&[
             ("rg_buffer_offset", &format!("(result i32) (i32.const {offset})")),
             ("rg_buffer_len", &format!("(result i32) (i32.const {len})")),
@@ -202,7 +202,7 @@ fn moving(later: &str, len: &str) -> Vec<u8> {
     let offset =
         format!("(result i32) (select (i32.const {later}) (i32.const 0) (global.get $ready))");
     let len =
-        format!("(result i32) (select (i32.const {len}) (i32.const 136) (global.get $ready))");
+        format!("(result i32) (select (i32.const {len}) (i32.const 160) (global.get $ready))");
     let init = "(param i32) (result i32) (global.set $ready (i32.const 1)) (i32.const 0)";
     module_of(
         MEMORY,

@@ -66,7 +66,7 @@ impl Raw {
         const STACK: usize = 32_768;
         let at = self.at();
         let len = usize::try_from(self.call("rg_buffer_len", &[])).expect("a length");
-        let lists = len / 24 * 32 + len / 8 * 8;
+        let lists = len / 24 * 32 + 8;
         let mut bytes = self.memory.data(&self.store).to_vec();
         bytes[..STACK].fill(0);
         bytes[at..at + len + lists].fill(0);
@@ -81,15 +81,17 @@ impl Raw {
 /// The settings of the worked example.
 pub(crate) fn settings() -> Vec<u8> {
     let mut bytes = Vec::new();
-    for number in [1_u32, 0, 4, 8, 16, 8, 1_000, 0] {
+    for number in [2_u32, 0, 4, 8, 16, 8, 1_000, 0] {
         bytes.extend(number.to_le_bytes());
     }
     for number in [5_u16, 3, 5, 1] {
         bytes.extend(number.to_le_bytes());
     }
     bytes.extend([20, 0, 0, 0, 0, 0, 0, 0]);
-    for number in [100_u64, 10_000, 270_000, 0, 5_000, 200, 60_000, 77, 0, 0, 0] {
+    for number in [100_u64, 10_000, 270_000, 0, 5_000, 200, 60_000, 77, 0, 0, 0, 60_000, 0] {
         bytes.extend(number.to_le_bytes());
     }
+    // No journal, which tells of refusals, and no metadata.
+    bytes.extend([0; 8]);
     bytes
 }
