@@ -75,6 +75,10 @@ impl Logic<'_> {
             }
             return verdict;
         }
+        if fixes_resume {
+            // The mark is known from here on.
+            self.moves(slot);
+        }
         self.schedule_commit(slot);
         verdict
     }

@@ -238,6 +238,10 @@ impl Logic<'_> {
         if known && entry.debt.is_some_and(|debt| debt.offset < entry.resume) {
             entry.debt = None;
         }
+        if known {
+            // The mark is known from here on.
+            self.moves(slot);
+        }
         self.note_start(slot);
         self.schedule_commit(slot);
         self.state.attend();

@@ -123,7 +123,7 @@ impl Logic<'_> {
 
     pub(crate) fn lose_one(&mut self, slot: u32) {
         match self.entry(slot).phase {
-            Phase::Unowned => {}
+            Phase::Unowned => return,
             Phase::Active | Phase::Draining => {
                 let ended = if switched_off!(self, P4) { Ended::Drained } else { Ended::Lost };
                 self.seal(slot, ended);

@@ -45,6 +45,8 @@ impl Difference {
         part("said", &self.left.said, &self.right.said);
         part("outputs", &self.left.outputs, &self.right.outputs);
         part("live", &self.left.live, &self.right.live);
+        part("metadata", &self.left.metadata, &self.right.metadata);
+        part("waiting", &self.left.waiting, &self.right.waiting);
         part("storm", &self.left.storm, &self.right.storm);
         for (index, partition) in trace.partitions.iter().enumerate() {
             let name = format!("progress of {}/{}", partition.topic, partition.index);

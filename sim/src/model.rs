@@ -2,6 +2,7 @@
 //! the design and not from the core. Nothing is shared with the core but its vocabulary.
 
 mod admit;
+pub(crate) mod carry;
 mod commit;
 mod moves;
 mod outputs;
@@ -9,12 +10,13 @@ mod own;
 mod settle;
 mod storm;
 mod time;
+mod watch;
 
 use std::collections::{BTreeMap, VecDeque};
 
 use rebalance_guard::{
     Answered, Config, Input, InputError, Output, Partition, Phase, Progress, Record, Reply, Storm,
-    Tick, Ticket, Token, Verdict,
+    Tick, Ticket, Token, Verdict, Waiting,
 };
 
 use crate::Subject;
@@ -51,11 +53,14 @@ pub struct Model {
     tickets_made: u64,
     ends: u64,
     next_assignment: u64,
-    /// Oldest first.
-    finished: VecDeque<Name>,
+    /// Oldest first, with the tick at which its record finished.
+    finished: VecDeque<(Name, u64)>,
     /// Since when nobody polled; `None` while nothing is owned.
     lease: Option<u64>,
     lease_expired: bool,
+    /// The poll budget was told since the last poll.
+    budget_told: bool,
+    waiting: Waiting,
     rejoin: Option<u64>,
     reports: VecDeque<Output>,
     storm: Meter,
@@ -77,6 +82,8 @@ impl Model {
             finished: VecDeque::new(),
             lease: None,
             lease_expired: false,
+            budget_told: false,
+            waiting: Waiting::default(),
             rejoin: None,
             reports: VecDeque::new(),
             storm: Meter::default(),
@@ -125,6 +132,7 @@ impl Model {
             Input::Polled => {
                 if self.lease.is_some() {
                     self.lease = Some(self.now);
+                    self.budget_told = false;
                 }
                 Ok(Reply::Done)
             }
@@ -134,7 +142,9 @@ impl Model {
     /// [`rebalance_guard::Guard::admit`].
     pub fn admit(&mut self, now: Tick, record: &Record<'_>) -> Verdict {
         self.pass_time(now);
-        self.admit_now(record)
+        let verdict = self.admit_now(record);
+        self.watch();
+        verdict
     }
 
     /// [`rebalance_guard::Guard::answer`].
@@ -229,6 +239,7 @@ fn subject_of(report: &Output) -> (u8, Option<Partition>) {
         Output::Sealed(sealed) => (0, Some(sealed.partition)),
         Output::Gap { partition, .. } => (1, Some(*partition)),
         Output::StepBack { partition, .. } => (2, Some(*partition)),
+        Output::MetadataIgnored { partition, .. } => (4, Some(*partition)),
         _ => (3, None),
     }
 }
@@ -261,6 +272,14 @@ impl Subject for Model {
 
     fn progress(&mut self, partition: Partition) -> Option<Progress> {
         Self::progress(self, partition)
+    }
+
+    fn commit_metadata(&mut self, partition: Partition) -> Vec<u8> {
+        Self::commit_metadata(self, partition)
+    }
+
+    fn waiting(&mut self) -> Option<Waiting> {
+        Self::waiting(self)
     }
 
     fn storm(&mut self) -> Storm {

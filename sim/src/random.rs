@@ -2,6 +2,7 @@
 //! learns from the answers which tickets, offsets and assignments exist, and uses them, stale ones
 //! included.
 
+mod metadata;
 mod pick;
 mod settings;
 
@@ -71,6 +72,8 @@ struct Log {
     assignments: Vec<Assignment>,
     /// The last thing read of its progress.
     progress: Option<Progress>,
+    /// Committed offsets and their strings, as offered.
+    strings: Vec<(u64, Vec<u8>)>,
 }
 
 #[derive(Clone, Debug)]
@@ -97,6 +100,7 @@ struct Driver {
     /// Records offered lately, for offering them again.
     recent: Vec<Offered>,
     generation: i32,
+    leader_epoch: u32,
     trace: Trace,
 }
 
@@ -126,6 +130,7 @@ impl Driver {
             past_offers: Vec::new(),
             recent: Vec::new(),
             generation: 0,
+            leader_epoch: 3,
             trace: Trace { seed, config, partitions, steps: Vec::new() },
         }
     }
@@ -133,6 +138,7 @@ impl Driver {
     fn learn(&mut self, step: &Step, answer: &Answer) {
         self.now = self.now.max(step.now.value());
         self.learn_said(step, &answer.said);
+        let mut strings = answer.metadata.iter();
         for output in &answer.outputs {
             match *output {
                 Output::Retry { ticket, partition, offset }
@@ -141,6 +147,11 @@ impl Driver {
                 }
                 Output::Commit { partition, offset, token, .. } => {
                     self.offers.push((partition, token.assignment, offset));
+                    if let (Some(log), Some(text)) = (self.logs.get_mut(&partition), strings.next())
+                        && !text.is_empty()
+                    {
+                        log.strings.push((offset.value(), text.clone()));
+                    }
                 }
                 _ => {}
             }

@@ -3,7 +3,7 @@
 use rebalance_guard::memory::Memory;
 use rebalance_guard::{
     Guard, Input, InputError, Output, Partition, Progress, Record, Reply, Storm, Tick, Ticket,
-    Verdict,
+    Verdict, Waiting,
 };
 
 /// What a trace can be run on. Same contract as [`Guard`]: one call, then outputs until `None`.
@@ -31,6 +31,12 @@ pub trait Subject {
 
     /// [`Guard::progress`].
     fn progress(&mut self, partition: Partition) -> Option<Progress>;
+
+    /// [`Guard::commit_metadata`]: the whole string.
+    fn commit_metadata(&mut self, partition: Partition) -> Vec<u8>;
+
+    /// [`Guard::waiting`].
+    fn waiting(&mut self) -> Option<Waiting>;
 
     /// [`Guard::storm`].
     fn storm(&mut self) -> Storm;
@@ -69,6 +75,17 @@ impl<M: Memory> Subject for Guard<M> {
         Self::progress(self, partition)
     }
 
+    fn commit_metadata(&mut self, partition: Partition) -> Vec<u8> {
+        let mut text = vec![0; usize::from(self.config().metadata_max)];
+        let len = Self::commit_metadata(self, partition, &mut text);
+        text.truncate(len);
+        text
+    }
+
+    fn waiting(&mut self) -> Option<Waiting> {
+        Self::waiting(self)
+    }
+
     fn storm(&mut self) -> Storm {
         Self::storm(self)
     }
@@ -101,6 +118,14 @@ impl<S: Subject + ?Sized> Subject for &mut S {
 
     fn progress(&mut self, partition: Partition) -> Option<Progress> {
         (**self).progress(partition)
+    }
+
+    fn commit_metadata(&mut self, partition: Partition) -> Vec<u8> {
+        (**self).commit_metadata(partition)
+    }
+
+    fn waiting(&mut self) -> Option<Waiting> {
+        (**self).waiting()
     }
 
     fn storm(&mut self) -> Storm {

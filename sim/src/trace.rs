@@ -4,7 +4,7 @@ use core::fmt;
 
 use rebalance_guard::{
     Assignment, CommitAnswer, Config, Input, InputError, Offset, Outcome, Output, Partition,
-    Progress, Record, Reply, Resume, Scope, Storm, Tick, Ticket, Verdict,
+    Progress, Record, Reply, Resume, Scope, Storm, Tick, Ticket, Verdict, Waiting,
 };
 
 use crate::Subject;
@@ -235,6 +235,10 @@ pub struct Answer {
     pub outputs: Vec<Output>,
     /// Whether the last few tickets handed out are live, newest first.
     pub live: Vec<bool>,
+    /// The string of each commit among the outputs, in order.
+    pub metadata: Vec<Vec<u8>>,
+    /// Since when nothing is owned, and why.
+    pub waiting: Option<Waiting>,
     /// The storm level.
     pub storm: Storm,
     /// Where each partition of the trace stands.
@@ -263,10 +267,13 @@ impl Runner {
     ) -> Answer {
         let said = self.call(subject, step);
         self.remember(&said);
-        let mut outputs = Vec::new();
+        let (mut outputs, mut metadata) = (Vec::new(), Vec::new());
         while let Some(output) = subject.poll_output() {
             if let Output::Retry { ticket, .. } | Output::DeadLetter { ticket, .. } = output {
                 self.tickets.push(ticket);
+            }
+            if let Output::Commit { partition, .. } = output {
+                metadata.push(subject.commit_metadata(partition));
             }
             outputs.push(output);
             if outputs.len() >= OUTPUTS_MAX {
@@ -276,6 +283,8 @@ impl Runner {
         Answer {
             said,
             outputs,
+            metadata,
+            waiting: subject.waiting(),
             live: self.tickets.iter().rev().take(LIVE_ASKED).map(|t| subject.is_live(*t)).collect(),
             storm: subject.storm(),
             progress: partitions.iter().map(|p| subject.progress(*p)).collect(),

@@ -73,6 +73,14 @@ impl Subject for Mortal<'_> {
         self.engine.progress(partition).unwrap_or_default()
     }
 
+    fn commit_metadata(&mut self, partition: rebalance_guard::Partition) -> Vec<u8> {
+        self.engine.commit_metadata(partition).unwrap_or_default()
+    }
+
+    fn waiting(&mut self) -> Option<rebalance_guard::Waiting> {
+        self.engine.waiting().unwrap_or_default()
+    }
+
     fn storm(&mut self) -> rebalance_guard::Storm {
         self.engine.storm().unwrap_or(rebalance_guard::Storm::Calm)
     }

@@ -2,6 +2,7 @@
 
 use rebalance_guard::{
     Input, InputError, Output, Partition, Progress, Record, Reply, Storm, Tick, Ticket, Verdict,
+    Waiting,
 };
 use rebalance_guard_sim::{Model, Subject, difference, random};
 
@@ -50,6 +51,14 @@ impl<S: Subject> Subject for Lazy<S> {
 
     fn progress(&mut self, partition: Partition) -> Option<Progress> {
         self.inner.progress(partition)
+    }
+
+    fn commit_metadata(&mut self, partition: Partition) -> Vec<u8> {
+        self.inner.commit_metadata(partition)
+    }
+
+    fn waiting(&mut self) -> Option<Waiting> {
+        self.inner.waiting()
     }
 
     fn storm(&mut self) -> Storm {

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use rebalance_guard::{
     Config, Guard, Input, InputError, Output, Partition, Progress, Record, Reply, RestoreError,
-    Storm, Tick, Ticket, Verdict, reseal_snapshot,
+    Storm, Tick, Ticket, Verdict, Waiting, reseal_snapshot,
 };
 use rebalance_guard_sim::{Heap, Subject, difference, random, run};
 
@@ -76,6 +76,14 @@ impl Subject for Swapped {
 
     fn progress(&mut self, partition: Partition) -> Option<Progress> {
         self.guard.progress(partition)
+    }
+
+    fn commit_metadata(&mut self, partition: Partition) -> Vec<u8> {
+        Subject::commit_metadata(&mut self.guard, partition)
+    }
+
+    fn waiting(&mut self) -> Option<Waiting> {
+        self.guard.waiting()
     }
 
     fn storm(&mut self) -> Storm {

@@ -8,6 +8,7 @@ use std::{env, fs};
 
 use rebalance_guard::{
     Input, InputError, Output, Partition, Progress, Record, Reply, Storm, Tick, Ticket, Verdict,
+    Waiting,
 };
 use rebalance_guard_host::engine::Engine;
 use rebalance_guard_host::plugin::{Digest, Limits, Plugin};
@@ -120,6 +121,14 @@ impl<E: Engine> Subject for EngineSubject<E> {
 
     fn progress(&mut self, partition: Partition) -> Option<Progress> {
         alive(self.0.progress(partition))
+    }
+
+    fn commit_metadata(&mut self, partition: Partition) -> Vec<u8> {
+        alive(self.0.commit_metadata(partition))
+    }
+
+    fn waiting(&mut self) -> Option<Waiting> {
+        alive(self.0.waiting())
     }
 
     fn storm(&mut self) -> Storm {

@@ -4,6 +4,7 @@ use rebalance_guard::{
     Fenced, Hold, KeyPolicy, Offset, Output, Phase, Reason, Record, Refuse, Seen, Skip, Verdict,
 };
 
+use super::carry::epoch_of;
 use super::own::{self, Debt, Flight, Hands, Place};
 use super::{Model, Name};
 use crate::trace::name;
@@ -31,10 +32,16 @@ impl Model {
         if first {
             own.resume = Some(at);
         }
-        let verdict = match self.duplicate(record) {
-            Some(verdict) => verdict,
-            None => self.step_forward(record),
+        let contradicts = self.is_new(record) && self.contradicts(record);
+        let carried = self.is_new(record) && !contradicts && self.is_carried(record);
+        let verdict = if carried {
+            self.skip_carried(record)
+        } else {
+            self.duplicate(record).unwrap_or_else(|| self.step_forward(record))
         };
+        if contradicts && !matches!(verdict, Verdict::Refuse(_)) {
+            self.void_carried(record.partition);
+        }
         if matches!(verdict, Verdict::Run(_) | Verdict::Park(..) | Verdict::Skip(_)) {
             self.pay(record);
         }
@@ -75,9 +82,23 @@ impl Model {
         self.own(record.partition).is_some_and(|own| own.given_up(record.offset.value()))
     }
 
+    /// An owner before finished it; keys are not looked at.
+    fn skip_carried(&mut self, record: &Record<'_>) -> Verdict {
+        if self.budget_full_for(record) {
+            return self.hold(record, Hold::Budget, None);
+        }
+        self.enter(record, Place::Finished);
+        if let Some(own) = self.own_mut(record.partition) {
+            own.finished_since = own.finished_since.saturating_add(1);
+        }
+        Verdict::Skip(Skip::Carried)
+    }
+
     fn duplicate(&mut self, record: &Record<'_>) -> Option<Verdict> {
         let name = usable(record)?;
-        let finished = self.finished.contains(&name);
+        let (now, age) = (self.now, self.config.key_age);
+        let young = |at: u64| age.is_none_or(|age| now - at < age);
+        let finished = self.finished.iter().any(|(known, at)| *known == name && young(*at));
         let first = self.flights.iter().find(|(_, f)| f.name.as_ref() == Some(&name));
         let first = first.map(|(number, flight)| (*number, flight.partition, flight.offset));
         let skip = match (finished, first) {
@@ -184,7 +205,9 @@ impl Model {
         let own = self.own_mut(partition).expect("the fence saw it owned");
         let first = own.places.is_empty();
         own.seen = true;
-        own.places.insert(at, place);
+        if own.places.insert(at, place).is_none() {
+            own.epoch = own.epoch.max(epoch_of(record));
+        }
         if let (true, Some(resume)) = (first, own.resume)
             && at > resume
         {

@@ -1,6 +1,6 @@
 //! Offers and what the coordinator said to them.
 
-use rebalance_guard::{Assignment, CommitAnswer, Partition, Phase, Reply, Scope};
+use rebalance_guard::{Assignment, CommitAnswer, Config, Partition, Phase, Reply, Scope};
 
 use super::Model;
 use super::own::{Kind, Offer, Own, later};
@@ -10,8 +10,7 @@ impl Model {
     pub(super) fn due_commit(&self, partition: Partition) -> Option<u64> {
         let own = self.own(partition)?;
         let mark = own.mark()?;
-        let news = own.confirmed.is_none_or(|confirmed| mark > confirmed) && mark >= own.floor;
-        if own.open.is_some() || !news {
+        if own.open.is_some() || !own.needs_commit(&self.config) {
             return None;
         }
         if let Some(again) = own.again_at {
@@ -22,12 +21,12 @@ impl Model {
         }
         let interval = later(own.offer_base, self.config.commit_interval);
         let due = self.now >= interval || own.finished_since >= self.config.commit_count;
-        (own.wants(mark) && due).then_some(mark)
+        (due && own.wants(mark, &self.config)).then_some(mark)
     }
 
     /// Notes that `value` was offered.
     pub(super) fn offer(&mut self, partition: Partition, value: u64) {
-        let now = self.now;
+        let (now, config) = (self.now, self.config);
         let Some(slot) = self.slots.get_mut(&partition) else {
             return;
         };
@@ -35,6 +34,8 @@ impl Model {
         let Some(own) = slot.own.as_mut() else { return };
         own.open = Some(Offer { value, at: now });
         own.last_offered = Some(value);
+        own.offered = Some(value);
+        own.string_offered = own.string(&config);
         own.highest_offered = own.highest_offered.max(Some(value));
         own.again_at = None;
         own.offer_base = now;
@@ -43,20 +44,16 @@ impl Model {
 
     /// Whether a sealed partition has something to commit; makes it due.
     pub(super) fn prepare_last_commit(&mut self, partition: Partition) -> bool {
+        let config = self.config;
         let Some(own) = self.own_mut(partition) else {
             return false;
         };
         let Some(mark) = own.mark() else { return false };
         own.again_at = None;
-        // The last commit does not wait for an older offer.
-        own.open = own.open.filter(|offer| offer.value == mark);
-        let news = match own.kind {
-            None => false,
-            Some(Kind::Committed) => own.confirmed.is_none_or(|confirmed| mark > confirmed),
-            Some(Kind::Empty) => own.confirmed != Some(mark),
-            Some(Kind::At) => own.anything_finished() && own.confirmed != Some(mark),
-        };
-        news && mark >= own.floor
+        // The last commit does not wait for an older offer, or for one of another set.
+        let same_set = own.string(&config) == own.string_offered;
+        own.open = own.open.filter(|offer| offer.value == mark && same_set);
+        own.needs_commit(&config)
     }
 
     pub(super) fn offer_times_out(&mut self, partition: Partition) {
@@ -97,6 +94,7 @@ impl Model {
     }
 
     fn stored(&mut self, partition: Partition, offset: u64) -> Reply {
+        let config = self.config;
         let Some(slot) = self.slots.get_mut(&partition) else {
             return Reply::Stale;
         };
@@ -108,6 +106,9 @@ impl Model {
         }
         own.confirmed = own.confirmed.max(Some(offset));
         own.group_empty = false;
+        if own.offered == Some(offset) {
+            own.string_confirmed.clone_from(&own.string_offered);
+        }
         slot.committed_before = slot.committed_before.max(Some(offset));
         if own.open.is_some_and(|offer| offer.value == offset) {
             own.open = None;
@@ -115,7 +116,7 @@ impl Model {
         if own.highest_offered == Some(offset) {
             own.again_at = None;
         }
-        if own.phase == Phase::Committing && own.mark() == Some(offset) {
+        if own.phase == Phase::Committing && !own.needs_commit(&config) {
             self.release(partition);
         }
         Reply::Done
@@ -138,7 +139,8 @@ impl Model {
             (true, true) => config.commit_timeout,
         };
         own.again_at = Some(later(now, wait));
-        if rejected && again && own.phase == Phase::Committing {
+        let over = again || !own.needs_commit(&config);
+        if rejected && over && own.phase == Phase::Committing {
             self.release(partition);
         }
         Reply::Done
@@ -181,13 +183,31 @@ impl Model {
 }
 
 impl Own {
-    /// Whether the mark is news enough for an offer.
-    fn wants(&self, mark: u64) -> bool {
-        let passed = self.last_offered.is_none_or(|last| mark > last);
+    fn may_tell(&self) -> bool {
         match self.kind {
             None => false,
-            Some(Kind::Committed | Kind::Empty) => passed,
-            Some(Kind::At) => self.anything_finished() && passed,
+            Some(Kind::Committed | Kind::Empty) => true,
+            Some(Kind::At) => self.anything_finished(),
+        }
+    }
+
+    /// Whether the group does not hold the mark, or not the set above it.
+    fn needs_commit(&self, config: &Config) -> bool {
+        let Some(mark) = self.mark() else { return false };
+        let news = match self.confirmed {
+            Some(confirmed) if mark == confirmed => self.string(config) != self.string_confirmed,
+            Some(confirmed) => mark > confirmed,
+            None => true,
+        };
+        news && mark >= self.floor && self.may_tell()
+    }
+
+    /// Whether the mark, or the set above it, is news enough for an offer.
+    fn wants(&self, mark: u64, config: &Config) -> bool {
+        match self.last_offered {
+            Some(last) if mark == last => self.string(config) != self.string_offered,
+            Some(last) => mark > last,
+            None => true,
         }
     }
 }

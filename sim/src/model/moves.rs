@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rebalance_guard::{
     Assignment, Ended, InputError, Output, Partition, Phase, Reply, Resume, Scope, Sealed,
+    WaitReason,
 };
 
 use super::own::{self, Kind, Own, Place, later};
@@ -44,6 +45,10 @@ impl Model {
         }
         if !owned_before && !order.is_empty() {
             self.lease = Some(self.now);
+            self.budget_told = false;
+        }
+        if order.is_empty() {
+            self.waits_for(WaitReason::NothingAssigned);
         }
         self.count_assign(generation, !order.is_empty());
         Ok(Reply::Done)
@@ -107,10 +112,11 @@ impl Model {
             return;
         };
         let mut own = Own::new(assignment, group, self.now);
-        own.set_resume(resume);
+        own.set_resume(resume, &self.config);
         self.slots.entry(partition).or_default().own = Some(own);
         self.note_group_offset(partition);
         self.report_step_back(partition);
+        self.report_ignored(partition);
     }
 
     /// A start at a committed offset tells what the group holds.
@@ -146,13 +152,14 @@ impl Model {
         let waiting = |own: &Own| {
             own.assignment == assignment && own.kind.is_none() && own.phase == Phase::Active
         };
+        let config = self.config;
         let Some(own) = self.own_mut(partition).filter(|own| waiting(own)) else {
             return Ok(Reply::Stale);
         };
         if resume == Resume::Unknown {
             return Err(InputError::NoPosition);
         }
-        own.set_resume(resume);
+        own.set_resume(resume, &config);
         if let (Some(debt), Some(resume)) = (&own.owed, own.resume)
             && debt.offset < resume
         {
@@ -160,6 +167,7 @@ impl Model {
         }
         self.note_group_offset(partition);
         self.report_step_back(partition);
+        self.report_ignored(partition);
         Ok(Reply::Done)
     }
 
@@ -228,6 +236,7 @@ impl Model {
         if matches!(scope, Scope::Fatal) {
             self.dead = true;
             self.rejoin = None;
+            self.waits_for(WaitReason::Dead);
         }
     }
 
@@ -238,6 +247,7 @@ impl Model {
             Some(Phase::Committing) => self.release(partition),
             Some(_) => self.end(partition, Ended::Lost),
         }
+        self.waits_for(WaitReason::Lost);
         true
     }
 
@@ -340,5 +350,6 @@ impl Model {
         };
         slot.own = None;
         slot.ended = ends;
+        self.begins_to_wait();
     }
 }

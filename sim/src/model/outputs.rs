@@ -20,6 +20,8 @@ impl Model {
         commit
             .or_else(|| owned.iter().find_map(|partition| self.next_pause(*partition)))
             .or_else(|| owned.iter().find_map(|partition| self.next_ticket(*partition)))
+            .or_else(|| owned.iter().find_map(|partition| self.next_stall(*partition)))
+            .or_else(|| self.next_poll_budget())
     }
 
     fn next_commit(&mut self, partition: Partition) -> Option<Output> {
@@ -27,7 +29,8 @@ impl Model {
         self.offer(partition, value);
         let own = self.own(partition)?;
         let token = Token { group: own.group, assignment: own.assignment };
-        Some(Output::Commit { partition, offset: own::offset(value), token, metadata: 0 })
+        let metadata = u16::try_from(own.string_offered.len()).unwrap_or(u16::MAX);
+        Some(Output::Commit { partition, offset: own::offset(value), token, metadata })
     }
 
     fn next_pause(&mut self, partition: Partition) -> Option<Output> {

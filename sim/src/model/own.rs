@@ -2,9 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use rebalance_guard::{Assignment, Offset, Partition, Phase, Reason, Resume, Ticket};
+use rebalance_guard::{
+    Assignment, Config, Ignored, Offset, Partition, Phase, Reason, Resume, Ticket,
+};
 
 use super::Name;
+use super::carry::Span;
 
 /// How reading was said to resume.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -75,6 +78,21 @@ pub(super) struct Own {
     pub(super) offer_base: u64,
     /// Records finished since the last offer.
     pub(super) finished_since: u32,
+    /// The value of the last offer, or the committed start.
+    pub(super) offered: Option<u64>,
+    /// What an owner before finished.
+    pub(super) carried: Vec<Span>,
+    pub(super) carried_epoch: Option<u64>,
+    /// The highest leader epoch known.
+    pub(super) epoch: Option<u64>,
+    /// Why metadata was not used, until it is told.
+    pub(super) ignored: Option<Ignored>,
+    pub(super) string_offered: Vec<u8>,
+    pub(super) string_confirmed: Vec<u8>,
+    pub(super) stuck_since: u64,
+    pub(super) stall_told: bool,
+    /// The mark, and whether anything was unfinished or owed, when it was looked at last.
+    pub(super) watched: (Option<u64>, bool),
 }
 
 impl Own {
@@ -101,10 +119,20 @@ impl Own {
             floor: 0,
             offer_base: now,
             finished_since: 0,
+            offered: None,
+            carried: Vec::new(),
+            carried_epoch: None,
+            epoch: None,
+            ignored: None,
+            string_offered: Vec::new(),
+            string_confirmed: Vec::new(),
+            stuck_since: now,
+            stall_told: false,
+            watched: (None, false),
         }
     }
 
-    pub(super) fn set_resume(&mut self, resume: Resume<'_>) {
+    pub(super) fn set_resume(&mut self, resume: Resume<'_>, config: &Config) {
         let (kind, offset) = match resume {
             Resume::Committed { offset, .. } => (Kind::Committed, Some(offset)),
             Resume::Empty(offset) => (Kind::Empty, offset),
@@ -117,6 +145,10 @@ impl Own {
         if kind == Kind::Committed {
             self.confirmed = self.resume;
             self.last_offered = self.resume;
+            self.offered = self.resume;
+        }
+        if let Resume::Committed { offset, metadata } = resume {
+            self.carry(offset.value(), metadata, config);
         }
     }
 

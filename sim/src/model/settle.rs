@@ -30,7 +30,8 @@ impl Model {
     /// The newest finished key pushes out the oldest.
     fn remember_key(&mut self, number: u64) {
         let name = self.flights.get(&number).and_then(|flight| flight.name.clone());
-        self.finished.extend(name);
+        let now = self.now;
+        self.finished.extend(name.map(|name| (name, now)));
         while self.finished.len() > self.config.keys as usize {
             self.finished.pop_front();
         }

@@ -1,6 +1,6 @@
 //! What time alone does. Every call lets its time pass first.
 
-use rebalance_guard::{Ended, Partition, Phase, Scope, Tick};
+use rebalance_guard::{Ended, Partition, Phase, Scope, Tick, WaitReason};
 
 use super::Model;
 use super::own::later;
@@ -41,6 +41,7 @@ impl Model {
     /// After every change: the lease runs while something is owned, the storm level follows.
     pub(super) fn tidy(&mut self) {
         self.judge_storm();
+        self.watch();
         if self.owned().is_empty() {
             self.lease = None;
         }
@@ -76,6 +77,7 @@ impl Model {
         self.lost(Scope::All);
         self.lease = None;
         self.lease_expired = true;
+        self.waits_for(WaitReason::LeaseExpired);
         self.judge_storm();
         let storm = self.storm.level == rebalance_guard::Storm::Storm;
         self.rejoin = Some(if storm { self.storm_back_off() } else { 0 });

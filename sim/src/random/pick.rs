@@ -78,7 +78,8 @@ impl Driver {
         let key = self.key(partition, offset);
         let attempts = if self.rng.u8(0..12) == 0 { self.rng.u16(0..6) } else { 0 };
         let namespace = u32::from(self.rng.u8(0..30) == 0);
-        Offered { partition, offset: clamp(offset), key, attempts, namespace, leader_epoch: None }
+        let leader_epoch = self.epoch_of_a_record();
+        Offered { partition, offset: clamp(offset), key, attempts, namespace, leader_epoch }
     }
 
     fn next_offset(&mut self, partition: Partition) -> u64 {
@@ -279,7 +280,7 @@ impl Driver {
             _ => back,
         };
         match self.rng.u32(0..20) {
-            0..10 => Resumed::committed(clamp(offset)),
+            0..10 => self.committed(partition, offset),
             10..12 => Resumed::Empty(None),
             12..14 => Resumed::Empty(Some(clamp(offset))),
             14..17 => Resumed::At(clamp(offset)),
@@ -370,6 +371,6 @@ impl Driver {
     }
 }
 
-fn clamp(value: u64) -> Offset {
+pub(super) fn clamp(value: u64) -> Offset {
     Offset::new(value).unwrap_or(Offset::MAX)
 }

@@ -28,10 +28,10 @@ pub fn config(seed: u64) -> Config {
         storm_at: storm_rising + rng.u16(0..3),
         storm_calm,
         hold_in_storm: rng.bool(),
-        stall_after: u64::MAX,
-        journal: 8,
-        metadata_max: 0,
-        key_age: None,
+        stall_after: rng.u64(1..200),
+        journal: rng.u32(0..9),
+        metadata_max: [0, 15, 18, 24, 3_072][rng.usize(0..5)],
+        key_age: rng.bool().then(|| rng.u64(1..200)),
         epoch: rng.u32(0..3),
         first_assignment: first_assignment(&mut rng),
         jitter_seed: rng.u64(..),
@@ -42,7 +42,7 @@ pub fn config(seed: u64) -> Config {
 
 /// One setting at an end of its range: sums must saturate and nothing may hang.
 fn extreme(mut config: Config, rng: &mut fastrand::Rng) -> Config {
-    match rng.u8(0..10) {
+    match rng.u8(0..13) {
         0 => config.commit_timeout = 1,
         1 => config.commit_timeout = u64::MAX,
         2 => config.commit_backoff = u64::MAX,
@@ -52,6 +52,9 @@ fn extreme(mut config: Config, rng: &mut fastrand::Rng) -> Config {
         6 => config.storm_window = 0,
         7 => config.storm_window = u64::MAX,
         8 => config.attempts_max = u16::MAX,
+        9 => config.stall_after = u64::MAX,
+        10 => config.key_age = Some(u64::MAX),
+        11 => config.metadata_max = Config::METADATA_MAX,
         _ => (config.backoff, config.backoff_cap) = (u64::MAX, u64::MAX),
     }
     config
