@@ -85,12 +85,12 @@ impl Logic<'_> {
     }
 
     pub(crate) fn pull_poll_budget(&mut self) -> Option<Output> {
-        if self.state.poll_budget_due()? > self.state.now {
+        let until = self.state.lease_start.after(self.state.config.lease);
+        if self.state.poll_budget_due()? > self.state.now || until <= self.state.now {
             return None;
         }
         self.state.poll_budget_told = true;
         self.state.counters.poll_budgets = self.state.counters.poll_budgets.saturating_add(1);
-        let until = self.state.lease_start.after(self.state.config.lease);
         Some(Output::PollBudget { until })
     }
 }

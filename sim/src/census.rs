@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use rebalance_guard::{
-    Answered, CommitAnswer, Ended, Fenced, Hold, InputError, Outcome, Output, Reason, Refuse,
-    Reply, Seen, Skip, Storm, Verdict,
+    Answered, CommitAnswer, Ended, Fenced, Hold, Ignored, InputError, Outcome, Output, Reason,
+    Refuse, Reply, Seen, Skip, Storm, Verdict, WaitReason,
 };
 
 use crate::trace::Resumed;
@@ -43,6 +43,7 @@ const KINDS: &[&str] = &[
     "input polled",
     "input tick",
     "resume committed",
+    "resume committed with metadata",
     "resume empty",
     "resume empty, first record",
     "resume at",
@@ -54,6 +55,7 @@ const KINDS: &[&str] = &[
     "verdict run",
     "verdict park, attempts spent",
     "verdict park, no usable key",
+    "verdict skip, carried",
     "verdict skip, finished",
     "verdict skip, in flight",
     "verdict hold, owed",
@@ -91,7 +93,13 @@ const KINDS: &[&str] = &[
     "output step back",
     "output storm began",
     "output storm ended",
+    "output metadata ignored, foreign",
+    "output metadata ignored, version",
+    "output metadata ignored, base",
+    "output metadata ignored, too long",
+    "output metadata ignored, later epoch",
     "output commit",
+    "output commit with metadata",
     "output pause",
     "output resume",
     "output retry",
@@ -99,6 +107,13 @@ const KINDS: &[&str] = &[
     "output dead letter, permanent",
     "output dead letter, no usable key",
     "output dead letter with copies",
+    "output stalled",
+    "output poll budget",
+    "waiting, nothing assigned",
+    "waiting, revoked",
+    "waiting, lost",
+    "waiting, lease expired",
+    "waiting, dead",
     "storm calm",
     "storm rising",
     "storm storm",
@@ -123,6 +138,15 @@ impl Census {
             if let Output::DeadLetter { copies: 1.., .. } = output {
                 self.add("output dead letter with copies");
             }
+        }
+        if let Some(waiting) = answer.waiting {
+            self.add(match waiting.why {
+                WaitReason::NothingAssigned => "waiting, nothing assigned",
+                WaitReason::Revoked => "waiting, revoked",
+                WaitReason::Lost => "waiting, lost",
+                WaitReason::LeaseExpired => "waiting, lease expired",
+                WaitReason::Dead => "waiting, dead",
+            });
         }
         self.add(match answer.storm {
             Storm::Calm => "storm calm",
@@ -165,7 +189,8 @@ impl Census {
         };
         for resume in resumes {
             self.add(match resume {
-                Resumed::Committed { .. } => "resume committed",
+                Resumed::Committed { metadata, .. } if metadata.is_empty() => "resume committed",
+                Resumed::Committed { .. } => "resume committed with metadata",
                 Resumed::Empty(Some(_)) => "resume empty",
                 Resumed::Empty(None) => "resume empty, first record",
                 Resumed::At(_) => "resume at",
@@ -283,10 +308,17 @@ fn output_kind(output: &Output) -> &'static str {
         Output::StepBack { .. } => "output step back",
         Output::StormBegan { .. } => "output storm began",
         Output::StormEnded => "output storm ended",
-        Output::MetadataIgnored { .. } => "output metadata ignored",
+        Output::MetadataIgnored { why, .. } => match why {
+            Ignored::Foreign => "output metadata ignored, foreign",
+            Ignored::Version => "output metadata ignored, version",
+            Ignored::Base => "output metadata ignored, base",
+            Ignored::TooLong => "output metadata ignored, too long",
+            Ignored::LaterEpoch => "output metadata ignored, later epoch",
+        },
         Output::Stalled { .. } => "output stalled",
         Output::PollBudget { .. } => "output poll budget",
-        Output::Commit { .. } => "output commit",
+        Output::Commit { metadata: 0, .. } => "output commit",
+        Output::Commit { .. } => "output commit with metadata",
         Output::Pause(_) => "output pause",
         Output::Resume(_) => "output resume",
         Output::Retry { .. } => "output retry",

@@ -8,11 +8,12 @@
 //! | P4 | after a loss neither tickets nor commits, and the report says lost |
 //! | P5 | a drain is reported by its deadline with what was left, and ends a commit time later |
 //! | P6 | the trace without its refused inputs gives the same answers |
-//! | P7 | nothing is admitted above a held record, no commit passes one |
+//! | P7 | nothing is admitted above a held record, no commit passes one, no string names open work |
 //! | P8 | the trace without its stale inputs gives the same answers; stale ones are told so |
-//! | P9 | a key runs again, and is skipped, exactly when the window and the flights say so |
+//! | P9 | a key runs again, and is skipped, exactly when the window and the flights say so; what an
+//! |    | owner before finished is skipped, and nothing else as such |
 //! | P10 | clamping late ticks, and adding some, changes nothing |
-//! | P12 | outputs end; window and budget are never exceeded |
+//! | P12 | outputs end; window and budget are never exceeded; alarms come when they are due, once |
 //!
 //! P11 is the differential between engines, see [`crate::difference`].
 
@@ -21,6 +22,7 @@ mod hand_over;
 mod judge;
 mod outputs;
 mod rerun;
+mod set;
 
 use core::fmt;
 

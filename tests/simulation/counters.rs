@@ -26,6 +26,9 @@ fn tally(counters: &mut Counters, kinds: &[TicketKind], step: &Step, answer: &An
             Output::Retry { .. } => counters.retried += 1,
             Output::DeadLetter { .. } => counters.dead_letters_asked += 1,
             Output::Commit { .. } => counters.commits_offered += 1,
+            Output::Stalled { .. } => counters.stalls += 1,
+            Output::PollBudget { .. } => counters.poll_budgets += 1,
+            Output::MetadataIgnored { .. } => counters.metadata_ignored += 1,
             Output::Sealed(sealed) => match sealed.ended {
                 Ended::Drained => counters.drained += 1,
                 Ended::Deadline => counters.drain_deadlines += 1,
@@ -105,6 +108,11 @@ fn seen_from_outside(told: &Counters, tallied: Counters) -> Counters {
     counters.lost = told.lost;
     counters.replaced = told.replaced;
     counters.commits_retried = told.commits_retried;
+    // A report that was overtaken was counted.
+    if told.reports_dropped > 0 {
+        counters.metadata_ignored = told.metadata_ignored;
+    }
+    counters.metadata_dropped = told.metadata_dropped;
     counters.commits_given_up = told.commits_given_up;
     counters.leases_expired = told.leases_expired;
     counters.rebalances = told.rebalances;

@@ -61,10 +61,11 @@ impl Model {
     pub(super) fn next_poll_budget(&mut self) -> Option<Output> {
         let start = self.lease?;
         let lease = self.config.lease;
-        if self.budget_told || self.now < later(start, lease - lease / 3) {
+        let end = later(start, lease);
+        if self.budget_told || self.now < later(start, lease - lease / 3) || self.now >= end {
             return None;
         }
         self.budget_told = true;
-        Some(Output::PollBudget { until: Tick::new(later(start, lease)).unwrap_or(Tick::MAX) })
+        Some(Output::PollBudget { until: Tick::new(end).unwrap_or(Tick::MAX) })
     }
 }

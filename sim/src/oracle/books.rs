@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use rebalance_guard::{Config, Partition, Record, Sealed, TicketKind};
 
 use super::Stats;
+use crate::model::carry::Span;
 use crate::trace::{Action, Offered};
 
 pub(super) type Name = (u32, Vec<u8>);
@@ -57,6 +58,9 @@ pub(super) struct Life {
     pub(super) confirmed: Option<u64>,
     /// What the group was seen to hold above ours.
     pub(super) floor: u64,
+    /// What an owner before finished, as its string told.
+    pub(super) carried: Vec<Span>,
+    pub(super) carried_epoch: Option<u64>,
 }
 
 impl Life {
@@ -114,8 +118,10 @@ pub(super) struct Books {
     pub(super) current: BTreeMap<Partition, u64>,
     pub(super) tickets: Vec<Handed>,
     /// Oldest first.
-    pub(super) finished: VecDeque<Name>,
+    pub(super) finished: VecDeque<(Name, u64)>,
     pub(super) lease: Option<u64>,
+    /// The end of the lease whose poll budget was told last.
+    pub(super) budget_told: Option<u64>,
     /// Reports that this step must bring.
     pub(super) expected: Vec<Sealed>,
     /// The highest commit ever offered for a partition.
@@ -135,6 +141,7 @@ impl Books {
             tickets: Vec::new(),
             finished: VecDeque::new(),
             lease: None,
+            budget_told: None,
             expected: Vec::new(),
             offered_ever: BTreeMap::new(),
             stats: Stats::default(),
@@ -169,6 +176,12 @@ impl Books {
                 .find(|(_, e)| flying(e) && e.name.as_ref() == Some(name))
                 .map(|(offset, _)| (life.partition, *offset))
         })
+    }
+
+    /// Whether the name finished and is remembered.
+    pub(super) fn is_finished(&self, name: &Name) -> bool {
+        let young = |at: u64| self.config.key_age.is_none_or(|age| self.now - at < age);
+        self.finished.iter().any(|(known, at)| known == name && young(*at))
     }
 
     /// The ticket of this hand-out number.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use rebalance_guard::{Ended, Offset, Partition, Sealed};
+use rebalance_guard::{Config, Ended, Offset, Partition, Sealed};
 
 use super::books::{Books, Fate, Life, Stage};
 use crate::trace::LostScope;
@@ -123,10 +123,11 @@ impl Books {
                 }
             }
             let number = self.begin(*partition);
+            let config = self.config;
             if let (Some(life), Some(resume)) =
                 (self.lives.get_mut(&number), resumes.get(partition))
             {
-                life.resume_at(resume);
+                life.resume_at(resume, &config);
             }
         }
         if !owned_before && !order.is_empty() {
@@ -147,6 +148,8 @@ impl Books {
             offers: Vec::new(),
             confirmed: None,
             floor: 0,
+            carried: Vec::new(),
+            carried_epoch: None,
         };
         self.lives.insert(number, life);
         self.current.insert(partition, number);
@@ -203,7 +206,8 @@ impl Books {
 }
 
 impl Life {
-    pub(super) fn resume_at(&mut self, resume: &Resumed) {
+    pub(super) fn resume_at(&mut self, resume: &Resumed, config: &Config) {
+        self.carry(resume, config);
         self.known = *resume != Resumed::Unknown;
         self.resume = match resume {
             Resumed::Committed { offset, .. }
@@ -221,6 +225,6 @@ impl Life {
 }
 
 /// A tick `span` later, at most the latest tick there is.
-fn later(tick: u64, span: u64) -> u64 {
+pub(super) fn later(tick: u64, span: u64) -> u64 {
     tick.saturating_add(span).min(rebalance_guard::Tick::MAX.value())
 }

@@ -28,6 +28,7 @@ impl Books {
         }
         self.judge_said(&step.action, &answer.said)?;
         self.judge_reports(answer)?;
+        self.judge_strings(answer)?;
         for output in &answer.outputs {
             self.judge_output(output)?;
         }
@@ -66,8 +67,9 @@ impl Books {
         match action {
             Action::Assign { partitions, .. } => self.assigned(partitions),
             Action::Position { partition, resume, .. } => {
+                let config = self.config;
                 if let Some(life) = self.life_mut(*partition) {
-                    life.resume_at(resume);
+                    life.resume_at(resume, &config);
                 }
             }
             Action::Revoke { partitions, deadline } => self.revoked(partitions, deadline.value()),
@@ -119,8 +121,16 @@ impl Books {
                 life.resume = Some(offset);
             }
         }
+        if !matches!(
+            verdict,
+            Verdict::Refuse(_) | Verdict::Hold(Hold::Owed(_) | Hold::ResumeUnknown)
+        ) && let Some(life) = self.life_mut(record.partition)
+        {
+            life.may_void(record);
+        }
         match verdict {
             Verdict::Run(ticket) | Verdict::Park(ticket, _) => self.judge_run(record, ticket),
+            Verdict::Skip(Skip::Carried) => self.judge_carried(record),
             Verdict::Skip(skip) => self.judge_skip(record, skip),
             Verdict::Hold(Hold::Owed(_)) | Verdict::Refuse(_) => Ok(()),
             Verdict::Hold(_) => {
@@ -145,12 +155,15 @@ impl Books {
         self.judge_debt(record)?;
         let name = name_of(record);
         if let Some(name) = &name {
-            if self.finished.contains(name) {
+            if self.is_finished(name) {
                 return broken("P9", format!("{record:?} runs although its key finished"));
             }
             if self.reserved(name).is_some() {
                 return broken("P9", format!("{record:?} runs although its key is in flight"));
             }
+        }
+        if self.life(record.partition).is_some_and(|(_, life)| life.must_skip(record)) {
+            return broken("P9", format!("{record:?} runs although an owner before finished it"));
         }
         let index = self.tickets.len();
         self.hand_out(record.partition, offset, ticket);
@@ -183,7 +196,7 @@ impl Books {
     }
 
     /// A record that is taken or skipped stands in for its own debt and for none below it.
-    fn judge_debt(&mut self, record: &Offered) -> Judged {
+    pub(super) fn judge_debt(&mut self, record: &Offered) -> Judged {
         let offset = record.offset.value();
         let Some(life) = self.life_mut(record.partition) else {
             return Ok(());
@@ -197,16 +210,13 @@ impl Books {
 
     fn judge_skip(&mut self, record: &Offered, skip: Skip) -> Judged {
         let offset = record.offset.value();
-        if skip == Skip::Carried {
-            return broken("P9", format!("{record:?} skipped as carried, and nothing was"));
-        }
         let Some(name) = name_of(record) else {
             return broken("P9", format!("{record:?} has no key and was skipped"));
         };
         let first = self.reserved(&name);
         let known = match skip {
             Skip::Carried => true,
-            Skip::DuplicateFinished => self.finished.contains(&name),
+            Skip::DuplicateFinished => self.is_finished(&name),
             Skip::DuplicateInFlight => first.is_some(),
         };
         if !known {
@@ -292,7 +302,8 @@ impl Books {
             Outcome::Failed { .. } | Outcome::Abandoned => Fate::GivenUp,
         };
         if outcome == Outcome::Completed {
-            self.finished.extend(entry.name.clone());
+            let now = self.now;
+            self.finished.extend(entry.name.clone().map(|name| (name, now)));
             while self.finished.len() > self.config.keys as usize {
                 self.finished.pop_front();
             }

@@ -1,8 +1,9 @@
 //! Outputs against the books.
 
-use rebalance_guard::{Ended, Offset, Output, Partition, Sealed, Ticket, Token};
+use rebalance_guard::{Ended, Offset, Output, Partition, Sealed, Tick, Ticket, Token};
 
 use super::books::{Books, Fate, Stage};
+use super::hand_over::later;
 use super::judge::{Judged, broken};
 use crate::trace::Answer;
 
@@ -45,8 +46,36 @@ impl Books {
             | Output::DeadLetter { ticket, partition, offset, .. } => {
                 self.judge_again(partition, offset, ticket)
             }
+            Output::Stalled { partition, seek } => self.judge_stall(partition, seek),
+            Output::PollBudget { until } => self.judge_poll_budget(until),
             _ => Ok(()),
         }
+    }
+
+    fn judge_stall(&self, partition: Partition, seek: Offset) -> Judged {
+        let life = self.life(partition).map(|(_, life)| life);
+        let Some(life) = life.filter(|life| life.stage == Stage::Active) else {
+            return broken("P12", format!("{partition:?} is not active and stalled"));
+        };
+        let stuck = life.left() > 0 || !life.owed.is_empty();
+        let to = life.mark().filter(|_| life.known).or(life.owed.first().copied());
+        if stuck && to == Some(seek.value()) {
+            Ok(())
+        } else {
+            broken("P12", format!("{partition:?} stalled at {seek}: {to:?}, stuck {stuck}"))
+        }
+    }
+
+    /// The last third of a lease that was not told of before. When exactly a lease began the books
+    /// cannot always tell: a sealed partition may be gone already.
+    fn judge_poll_budget(&mut self, until: Tick) -> Judged {
+        let until = until.value();
+        let fits = later(self.now, self.config.lease / 3) >= until && self.now < until;
+        let before = self.budget_told.replace(until);
+        if !fits || before.is_some_and(|before| before >= until) {
+            return broken("P12", format!("a poll budget until {until}, after one {before:?}"));
+        }
+        Ok(())
     }
 
     fn judge_commit(&mut self, partition: Partition, offset: u64, token: Token) -> Judged {

@@ -41,6 +41,8 @@ impl<S: Subject, F: Fn() -> S> Rerun<'_, F> {
         for (step, ((before, after), kept)) in pairs {
             let same = (!kept || before.said == after.said)
                 && before.outputs == after.outputs
+                && before.metadata == after.metadata
+                && before.waiting == after.waiting
                 && before.live == after.live
                 && before.storm == after.storm
                 && before.progress == after.progress;
