@@ -4,17 +4,20 @@ use std::collections::BTreeMap;
 use std::env;
 
 use rebalance_guard::{
-    Answered, CommitAnswer, Fenced, Hold, InputError, Outcome, Output, Reason, Refuse, Reply, Seen,
-    Skip, Verdict,
+    Answered, CommitAnswer, Config, Fenced, Hold, InputError, Outcome, Output, Reason, Refuse,
+    Reply, Seen, Skip, Verdict,
 };
 use rebalance_guard_host::engine::Engine;
 use rebalance_guard_host::native::NativeEngine;
+use rebalance_guard_host::plugin::PluginEngine;
 use rebalance_guard_sim::{
     Action, Answer, LostScope, Resumed, Runner, Said, Subject, Trace, random,
 };
 use rebalance_guard_tests::plugin::{EngineSubject, plugin};
 
 const STEPS: usize = 200;
+/// Steps between two reloads of the plugin.
+const RELOAD: usize = 90;
 /// So many by default; `RG_TRACES` says otherwise.
 const TRACES: u64 = 10_000;
 /// How often every kind must be met in so many.
@@ -38,9 +41,32 @@ fn compare(seed: u64, met: &mut Met) {
         assert_eq!(plugin.poll_timeout(), again.poll_timeout(), "seed {seed}, step {number}");
         note_input(&step.action, met);
         note_answer(&answer, met);
+        if number % RELOAD == RELOAD - 1 {
+            reload(seed, &config, &mut plugin, &mut again);
+        }
     }
+    assert_eq!(plugin.0.journal(), native.0.journal(), "seed {seed}");
     assert_eq!(plugin.0.counters(), native.0.counters(), "seed {seed}");
     assert_eq!(plugin.0.owned(), native.0.owned(), "seed {seed}");
+}
+
+/// A fresh instance goes on from the snapshot, whose bytes are the native guard's.
+fn reload(
+    seed: u64,
+    config: &Config,
+    running: &mut EngineSubject<PluginEngine>,
+    native: &mut EngineSubject<NativeEngine>,
+) {
+    let snapshot = |engine: &mut dyn Engine| {
+        engine.snapshot().expect("alive").expect("the buffer was made for it")
+    };
+    let bytes = snapshot(&mut running.0);
+    assert!(bytes == snapshot(&mut native.0), "seed {seed}: the snapshots differ");
+    let mut fresh = plugin().start(config).expect("it starts");
+    let now = native.0.guard().now();
+    assert_eq!(fresh.restore(now, &bytes), Ok(true), "seed {seed}");
+    assert!(snapshot(&mut fresh) == bytes, "seed {seed}: the restored snapshot differs");
+    running.0 = fresh;
 }
 
 fn explain(trace: &Trace, number: usize, native: &Answer, plugin: &Answer) -> String {
@@ -178,7 +204,7 @@ const fn output_kind(output: Output) -> &'static str {
 }
 
 /// Every kind there is, but `park: permanent`: a record is never parked for that.
-const KINDS: [&str; 74] = [
+const KINDS: [&str; 78] = [
     "abandoned",
     "admit",
     "admit batch",
@@ -221,9 +247,11 @@ const KINDS: [&str; 74] = [
     "no generation",
     "not mine",
     "offset limit",
+    "metadata ignored",
     "park: attempts",
     "park: key",
     "pause",
+    "poll budget",
     "polled",
     "position",
     "rejected",
@@ -246,8 +274,10 @@ const KINDS: [&str; 74] = [
     "seen: finished",
     "seen: in flight",
     "seen: never",
+    "skip: carried",
     "skip: finished",
     "skip: in flight",
+    "stalled",
     "step back",
     "stored",
     "storm began",
