@@ -66,7 +66,9 @@ pub use progress::Progress;
 #[cfg(feature = "mutants")]
 #[doc(hidden)]
 pub use snapshot::reseal_snapshot;
-pub use snapshot::{RestoreError, SnapshotError, len_max as snapshot_len_max};
+pub use snapshot::{
+    RestoreError, SnapshotError, len_max as snapshot_len_max, taken_at as snapshot_taken_at,
+};
 pub use storm::Storm;
 pub use tick::Tick;
 pub use ticket::{Ticket, TicketKind};

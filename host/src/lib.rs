@@ -17,5 +17,6 @@ pub mod memory;
 pub mod native;
 pub mod plugin;
 pub mod record;
+pub mod recovery;
 pub mod sink;
 pub mod workers;

@@ -8,7 +8,9 @@ mod engines;
 mod handover;
 mod limits;
 mod loss;
+mod metadata;
 mod outage;
+mod reload;
 mod start;
 
 use std::sync::Arc;

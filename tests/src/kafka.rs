@@ -449,6 +449,7 @@ pub fn settings(
         dead_letter_topic: None,
         drain: Duration::from_secs(5),
         bytes_max: Settings::BYTES_MAX,
+        control: None,
     }
 }
 

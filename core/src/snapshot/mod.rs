@@ -200,6 +200,13 @@ fn opened<'a>(config: &Config, snapshot: &'a [u8]) -> Result<&'a [u8], RestoreEr
     whole.get(HEADER..).ok_or(RestoreError::Damaged)
 }
 
+/// The tick at which a snapshot was taken: the `now` at which a guard goes on from it as if nothing
+/// had been between. `None` when these bytes are none. Nothing else of them is checked.
+pub fn taken_at(snapshot: &[u8]) -> Option<Tick> {
+    let state = snapshot.get(HEADER..).filter(|_| snapshot.starts_with(MAGIC))?;
+    In::new(state).tick()
+}
+
 /// The largest that a snapshot under these settings can be, in bytes, saturating.
 pub const fn len_max(config: &Config) -> u64 {
     // Upper bounds of one row each, see `save.rs` and `rows.rs`.

@@ -152,7 +152,12 @@ tried again with a growing delay up to backoff_cap; that costs no attempt, only 
 a dead-letter topic a record that is refused is tried again for ever.
 
 Ctrl-C or SIGTERM drains, commits, leaves the group and says what was left; a second one stops at
-once.
+once. SIGUSR1 writes the guard's journal into the log: its last refusals and transitions.
+
+SIGHUP reads the plugin file again (--engine plugin --plugin FILE) and lets it take over with
+everything that the running one knows, records in flight included. Write the new file's SHA-256
+beside it first: sha256sum FILE > FILE.sha256. On any failure the running plugin stays, and the log
+says why.
 
 Exit codes:
   0    stopped as asked

@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::gateway::{EngineFactory, Protocol, Settings, StartAt};
 use crate::native::NativeEngine;
 use crate::plugin::{self, Digest, Limits, Plugin};
+use crate::recovery::Recovering;
 use crate::sink::{Durability, HttpSettings, HttpSink, NdjsonSink, Sink};
 use crate::workers::Order;
 
@@ -60,6 +61,7 @@ pub(crate) fn settings(config: &RunConfig) -> Result<Settings, Refused> {
         dead_letter_topic: config.dead_letter_topic.clone(),
         drain: Duration::from_millis(config.guard.drain),
         bytes_max: Settings::BYTES_MAX,
+        control: None,
     })
 }
 
@@ -83,10 +85,36 @@ pub(crate) fn engine(name: &EngineName) -> Result<EngineFactory, Refused> {
         }
     };
     let plugin = plugin.map_err(|error| Refused::start(error.to_string()))?;
-    Ok(EngineFactory::new(move |config: &Config| {
-        let engine = plugin.start(config).map_err(|error| error.to_string())?;
+    Ok(recovering(plugin))
+}
+
+/// Engines of the plugin file as it is now. Its SHA-256 stands in `FILE.sha256` beside it (as
+/// `sha256sum` writes it), or is still the one given at the start.
+pub(crate) fn reloaded(name: &EngineName) -> Result<EngineFactory, Refused> {
+    let EngineName::File { path, sha256 } = name else {
+        return Err(Refused::start(
+            "only a plugin file can be reloaded: start with --plugin FILE --plugin-sha256 DIGITS",
+        ));
+    };
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".sha256");
+    let digits = match std::fs::read_to_string(&beside) {
+        Ok(text) => text.split_whitespace().next().unwrap_or_default().to_owned(),
+        Err(_) => sha256.clone(),
+    };
+    engine(&EngineName::File { path: path.clone(), sha256: digits })
+}
+
+/// Engines of the plugin that outlive a trap.
+fn recovering(plugin: Plugin) -> EngineFactory {
+    EngineFactory::new(move |config: &Config| {
+        let plugin = plugin.clone();
+        let engine = Recovering::start(config, move |config| {
+            let engine = plugin.start(config).map_err(|error| error.to_string())?;
+            Ok(Box::new(engine) as Box<dyn Engine>)
+        })?;
         Ok(Box::new(engine) as Box<dyn Engine>)
-    }))
+    })
 }
 
 fn native() -> EngineFactory {

@@ -45,7 +45,7 @@ fn announce(config: &RunConfig) {
 }
 
 fn start(config: &RunConfig) -> u8 {
-    let settings = match assemble::settings(config) {
+    let mut settings = match assemble::settings(config) {
         Ok(settings) => settings,
         Err(refused) => {
             tracing::error!("{}", refused.why);
@@ -53,7 +53,20 @@ fn start(config: &RunConfig) -> u8 {
         }
     };
     let (handle, signal) = gateway::stop_signal();
-    let hurry = match signals::watch(handle) {
+    let (control, requests) = gateway::control();
+    settings.control = Some(requests);
+    let (journal, engine) = (control.clone(), config.engine.clone());
+    let reload = move || match assemble::reloaded(&engine) {
+        Ok(factory) => {
+            if !control.reload(factory) {
+                tracing::warn!("the gateway is busy with another reload");
+            }
+        }
+        Err(refused) => tracing::error!(why = %refused.why, "the running plugin stays"),
+    };
+    // When too many wait, the journal is coming anyway.
+    let journal = move || _ = journal.journal();
+    let hurry = match signals::watch(handle, reload, journal) {
         Ok(hurry) => hurry,
         Err(error) => {
             tracing::error!("signals cannot be watched: {error}");

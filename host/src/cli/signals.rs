@@ -1,4 +1,5 @@
-//! Ctrl-C and SIGTERM: the first drains, the second stops at once.
+//! Ctrl-C and SIGTERM: the first drains, the second stops at once. SIGHUP reloads the plugin,
+//! SIGUSR1 writes the guard's journal into the log.
 
 use std::io;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use crossbeam_channel::{after, never, select};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 use crate::gateway::StopHandle;
@@ -26,29 +27,45 @@ impl Hurry {
     }
 }
 
-/// Passes signals on to `stop`.
+/// Passes signals on: to `stop`, to `reload` (SIGHUP) and to `journal` (SIGUSR1).
 ///
 /// # Errors
 /// The handlers cannot be installed.
-pub(crate) fn watch(stop: StopHandle) -> io::Result<Hurry> {
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+pub(crate) fn watch(
+    stop: StopHandle,
+    mut reload: impl FnMut() + Send + 'static,
+    mut journal: impl FnMut() + Send + 'static,
+) -> io::Result<Hurry> {
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP, SIGUSR1])?;
     let hurry = Hurry::default();
     let told = hurry.clone();
     thread::Builder::new().name("signals".into()).spawn(move || {
-        let mut asked = signals.forever();
-        if asked.next().is_some() {
-            tracing::info!("stopping: draining, committing, leaving; once more stops at once");
-            stop.ask();
-        }
-        if let Some(signal) = asked.next() {
-            let code = super::exit::SIGNAL.saturating_add(u8::try_from(signal).unwrap_or(0));
-            told.0.store(code, Ordering::Relaxed);
-            tracing::warn!("stopping at once: what was not committed is read again");
-            stop.ask();
-            end_after(AT_ONCE, code);
+        let mut stops: u32 = 0;
+        for signal in signals.forever() {
+            match signal {
+                SIGHUP => reload(),
+                SIGUSR1 => journal(),
+                signal => {
+                    stops = stops.saturating_add(1);
+                    stop_by(&stop, signal, stops, &told);
+                }
+            }
         }
     })?;
     Ok(hurry)
+}
+
+fn stop_by(stop: &StopHandle, signal: i32, times: u32, told: &Hurry) {
+    if times == 1 {
+        tracing::info!("stopping: draining, committing, leaving; once more stops at once");
+        stop.ask();
+    } else if times == 2 {
+        let code = super::exit::SIGNAL.saturating_add(u8::try_from(signal).unwrap_or(0));
+        told.0.store(code, Ordering::Relaxed);
+        tracing::warn!("stopping at once: what was not committed is read again");
+        stop.ask();
+        end_after(AT_ONCE, code);
+    }
 }
 
 /// Ends the process after `grace`, unless it ended by itself.

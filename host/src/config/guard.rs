@@ -41,6 +41,7 @@ pub(crate) enum Field {
     Span(fn(&mut GuardSettings) -> &mut u64),
     Policy,
     HoldInStorm,
+    KeyAge,
 }
 
 /// One row of the table.
@@ -69,6 +70,7 @@ impl GuardSetting {
             Field::Span(of) => *of(settings) = span(text)?,
             Field::Policy => settings.config.key_policy = policy(text)?,
             Field::HoldInStorm => settings.config.hold_in_storm = boolean(text)?,
+            Field::KeyAge => settings.config.key_age = age(text)?,
         }
         Ok(())
     }
@@ -86,6 +88,10 @@ impl GuardSetting {
                 KeyPolicy::Optional => "\"optional\"".into(),
             },
             Field::HoldInStorm => copy.config.hold_in_storm.to_string(),
+            Field::KeyAge => match copy.config.key_age {
+                None => "\"none\"".into(),
+                Some(ms) => format!("\"{}\"", span_text(ms)),
+            },
         }
     }
 }
@@ -106,6 +112,11 @@ pub(crate) const TABLE: &[GuardSetting] = &[
     row!(Count, window, "records in flight, all partitions together"),
     row!(Count, budget, "records at or above the completion mark, per partition"),
     row!(Count, keys, "finished keys remembered"),
+    GuardSetting {
+        name: "key_age",
+        field: Field::KeyAge,
+        help: "finished keys are forgotten when so old; none: only for newer ones",
+    },
     GuardSetting {
         name: "key_policy",
         field: Field::Policy,
@@ -134,6 +145,9 @@ pub(crate) const TABLE: &[GuardSetting] = &[
         field: Field::HoldInStorm,
         help: "hold records while in a storm",
     },
+    row!(Span, stall_after, "unfinished or owed records without progress for so long: a stall"),
+    row!(Small, metadata_max, "bytes of commit metadata; 0 neither writes nor reads any"),
+    row!(Count, journal, "refusals and transitions kept for the log (SIGUSR1)"),
     row!(Count, epoch, "raised by the operator after a group was deleted"),
 ];
 
@@ -185,6 +199,11 @@ pub(crate) fn span_text(ms: u64) -> String {
     }
 }
 
+/// A span, or `none`.
+fn age(text: &str) -> Result<Option<u64>, String> {
+    if text == "none" { Ok(None) } else { span(text).map(Some) }
+}
+
 /// True or false.
 pub(crate) fn boolean(text: &str) -> Result<bool, String> {
     match text {
@@ -212,6 +231,7 @@ mod tests {
         ("window", "1024"),
         ("budget", "4096"),
         ("keys", "65536"),
+        ("key_age", "none"),
         ("key_policy", "required"),
         ("attempts_max", "5"),
         ("backoff", "100ms"),
@@ -228,6 +248,9 @@ mod tests {
         ("storm_at", "5"),
         ("storm_calm", "1"),
         ("hold_in_storm", "false"),
+        ("stall_after", "60s"),
+        ("metadata_max", "3072"),
+        ("journal", "256"),
         ("epoch", "0"),
     ];
 

@@ -117,6 +117,7 @@ fn settings(args: &MemberArgs, engine: DemoEngine) -> Result<Settings, String> {
         dead_letter_topic: Some(DEAD_LETTERS.into()),
         drain: Duration::from_millis(SHORT_MS),
         bytes_max: Settings::BYTES_MAX,
+        control: None,
     })
 }
 

@@ -105,6 +105,18 @@ pub enum Event {
         /// The lowest record that is not finished.
         offset: Offset,
     },
+    /// Another engine took over with everything that the running one knew.
+    EngineReplaced {
+        /// Its name.
+        name: String,
+        /// Records in a worker's or the dead-letter producer's hands meanwhile.
+        in_hands: u32,
+    },
+    /// Another engine could not take over; the running one stays.
+    EngineKept {
+        /// Why.
+        why: String,
+    },
     /// A hand-over went on although effects were still open in the sink.
     EffectsOpenAtRelease {
         /// Topic.

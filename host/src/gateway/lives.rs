@@ -126,6 +126,7 @@ impl<'a> Gateway<'a> {
             assignment_max: 0,
             logs: HashMap::new(),
             out_of_range: None,
+            waiting_told: clock::now(),
             settings,
         };
         gateway.subscribed();

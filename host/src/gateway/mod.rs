@@ -4,6 +4,7 @@
 //! report back over channels. [`run`] is that thread.
 
 mod commits;
+mod control;
 mod error;
 mod events;
 mod handover;
@@ -19,6 +20,7 @@ mod state;
 mod stop;
 mod watch;
 
+pub use control::{Control, Requests, control};
 pub use error::GatewayError;
 pub use events::{Event, Observer, RebalanceKind, Summary, Unwatched};
 pub use settings::{EngineFactory, Protocol, Settings, StartAt};

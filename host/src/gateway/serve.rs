@@ -36,6 +36,8 @@ impl Gateway<'_> {
         busy |= self.serve_lookups()?;
         self.serve_deferred()?;
         self.serve_clock()?;
+        self.serve_requests()?;
+        self.watch_waiting()?;
         self.submit_waiting();
         self.sync_memory();
         Ok(busy)
@@ -311,6 +313,9 @@ impl Gateway<'_> {
         select.recv(&self.session.commit_wake);
         select.recv(self.stop.asked());
         select.recv(self.session.found());
+        if let Some(control) = &self.settings.control {
+            select.recv(control.asked());
+        }
         if polling {
             select.recv(&self.session.wake);
         }

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use rebalance_guard::Config;
 
+use super::control::Requests;
 use crate::engine::Engine;
 use crate::key::KeyTemplate;
 use crate::sink::Sink;
@@ -104,6 +105,8 @@ pub struct Settings {
     pub drain: Duration,
     /// Payload, key and header bytes in memory; fetching stops above it.
     pub bytes_max: usize,
+    /// What it can be asked for while it runs.
+    pub control: Option<Requests>,
 }
 
 impl Settings {

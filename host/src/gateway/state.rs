@@ -193,6 +193,8 @@ pub(super) struct Gateway<'a> {
     /// When a position was last seen outside its log: resume positions are compared with the logs
     /// for some time.
     pub(super) out_of_range: Option<Instant>,
+    /// When it was last said that nothing is owned.
+    pub(super) waiting_told: Instant,
 }
 
 impl Gateway<'_> {
