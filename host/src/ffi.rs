@@ -62,12 +62,12 @@ fn member_id<C: ConsumerContext>(consumer: &BaseConsumer<C>) -> Option<String> {
     }
 }
 
-/// The metadata beside each element's committed offset, in the list's order: bytes as the broker gave
-/// them, for nothing says that they are text.
+/// The metadata beside each element's committed offset, in the list's order: bytes as the broker
+/// gave them, for nothing says that they are text.
 pub(crate) fn metadata(list: &TopicPartitionList) -> Vec<Vec<u8>> {
     let list = list.ptr();
-    // SAFETY: `list` is live while borrowed; it has `cnt` elements, each with null or `metadata_size`
-    // bytes of its own, which are copied here.
+    // SAFETY: `list` is live while borrowed; it has `cnt` elements, each with null or
+    // `metadata_size` bytes of its own, which are copied here.
     unsafe {
         let count = usize::try_from((*list).cnt).unwrap_or(0);
         let elements = (0..count).map(|index| &*(*list).elems.add(index));

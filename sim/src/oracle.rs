@@ -8,7 +8,8 @@
 //! | P4 | after a loss neither tickets nor commits, and the report says lost |
 //! | P5 | a drain is reported by its deadline with what was left, and ends a commit time later |
 //! | P6 | the trace without its refused inputs gives the same answers |
-//! | P7 | nothing is admitted above a held record, no commit passes one, no string names open work |
+//! | P7 | nothing is admitted above a held record, no commit passes one, no string names open
+//! |    | work |
 //! | P8 | the trace without its stale inputs gives the same answers; stale ones are told so |
 //! | P9 | a key runs again, and is skipped, exactly when the window and the flights say so; what an
 //! |    | owner before finished is skipped, and nothing else as such |

@@ -54,7 +54,7 @@ struct Trapping {
 
 impl Trapping {
     fn inner(&mut self) -> Result<&mut Box<dyn Engine>, EngineDead> {
-        self.inner.as_mut().ok_or(EngineDead { reason: "it was killed".to_owned() })
+        self.inner.as_mut().ok_or_else(|| EngineDead { reason: "it was killed".to_owned() })
     }
 }
 

@@ -13,6 +13,7 @@ mod engine;
 mod error;
 mod gate;
 mod instance;
+mod shorten;
 mod ticker;
 
 use std::sync::Arc;

@@ -58,7 +58,7 @@ impl Books {
             return broken("P12", format!("{partition:?} is not active and stalled"));
         };
         let stuck = life.left() > 0 || !life.owed.is_empty();
-        let to = life.mark().filter(|_| life.known).or(life.owed.first().copied());
+        let to = life.mark().filter(|_| life.known).or_else(|| life.owed.first().copied());
         if stuck && to == Some(seek.value()) {
             Ok(())
         } else {
