@@ -7,6 +7,7 @@ mod handover;
 mod life;
 mod logs;
 mod outage;
+mod recordings;
 mod statics;
 mod zombie;
 

@@ -572,6 +572,14 @@ impl MemberProcess {
         self.events().iter().filter(|line| line.starts_with(beginning)).count()
     }
 
+    /// Gives it a line.
+    ///
+    /// # Panics
+    /// It does not listen.
+    pub fn tell(&mut self, line: &str) {
+        self.stdin.write_all(format!("{line}\n").as_bytes()).expect("it listens");
+    }
+
     /// Sends it a signal.
     pub fn signal(&self, name: &str) {
         signal(self.child.id(), name);
