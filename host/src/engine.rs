@@ -127,6 +127,12 @@ pub trait Engine: Send {
     /// The engine is dead.
     fn restore(&mut self, now: Tick, snapshot: &[u8]) -> Result<bool, EngineDead>;
 
+    /// [`rebalance_guard::Guard::in_flight`].
+    ///
+    /// # Errors
+    /// The engine is dead.
+    fn in_flight(&mut self) -> Result<u32, EngineDead>;
+
     /// [`rebalance_guard::Guard::storm`].
     ///
     /// # Errors

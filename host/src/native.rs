@@ -123,6 +123,10 @@ impl Engine for NativeEngine {
         Ok(self.guard.reload(now, snapshot).is_ok())
     }
 
+    fn in_flight(&mut self) -> Result<u32, EngineDead> {
+        Ok(self.guard.in_flight())
+    }
+
     fn storm(&mut self) -> Result<Storm, EngineDead> {
         Ok(self.guard.storm())
     }

@@ -11,6 +11,7 @@
 mod census;
 mod compare;
 mod heap;
+pub mod jsonl;
 mod model;
 pub mod oracle;
 pub mod random;

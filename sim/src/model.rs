@@ -64,6 +64,8 @@ pub struct Model {
     rejoin: Option<u64>,
     reports: VecDeque<Output>,
     storm: Meter,
+    /// States that were put by, for going on from them.
+    saved: Vec<Self>,
 }
 
 impl Model {
@@ -87,6 +89,7 @@ impl Model {
             rejoin: None,
             reports: VecDeque::new(),
             storm: Meter::default(),
+            saved: Vec::new(),
         }
     }
 
@@ -280,6 +283,26 @@ impl Subject for Model {
 
     fn waiting(&mut self) -> Option<Waiting> {
         Self::waiting(self)
+    }
+
+    fn in_flight(&mut self) -> u32 {
+        u32::try_from(self.flights.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Its number among the states put by: only this model can go on from it.
+    fn snapshot(&mut self) -> Option<Vec<u8>> {
+        let number = self.saved.len();
+        let saved = Self { saved: Vec::new(), ..self.clone() };
+        self.saved.push(saved);
+        Some(number.to_le_bytes().to_vec())
+    }
+
+    fn restore(&mut self, now: Tick, snapshot: &[u8]) -> bool {
+        let number = snapshot.try_into().map(usize::from_le_bytes).unwrap_or(usize::MAX);
+        let Some(saved) = self.saved.get(number).cloned() else { return false };
+        *self = Self { saved: core::mem::take(&mut self.saved), ..saved };
+        self.resume_clock(now.value());
+        true
     }
 
     fn storm(&mut self) -> Storm {

@@ -38,6 +38,15 @@ pub trait Subject {
     /// [`Guard::waiting`].
     fn waiting(&mut self) -> Option<Waiting>;
 
+    /// [`Guard::in_flight`].
+    fn in_flight(&mut self) -> u32;
+
+    /// [`Guard::snapshot`]; `None`: this subject takes none.
+    fn snapshot(&mut self) -> Option<Vec<u8>>;
+
+    /// [`Guard::reload`]; whether it goes on from there.
+    fn restore(&mut self, now: Tick, snapshot: &[u8]) -> bool;
+
     /// [`Guard::storm`].
     fn storm(&mut self) -> Storm;
 }
@@ -86,6 +95,19 @@ impl<M: Memory> Subject for Guard<M> {
         Self::waiting(self)
     }
 
+    fn in_flight(&mut self) -> u32 {
+        Self::in_flight(self)
+    }
+
+    fn snapshot(&mut self) -> Option<Vec<u8>> {
+        let mut bytes = vec![0; self.snapshot_len()];
+        Self::snapshot(self, &mut bytes).is_ok().then_some(bytes)
+    }
+
+    fn restore(&mut self, now: Tick, snapshot: &[u8]) -> bool {
+        self.reload(now, snapshot).is_ok()
+    }
+
     fn storm(&mut self) -> Storm {
         Self::storm(self)
     }
@@ -126,6 +148,18 @@ impl<S: Subject + ?Sized> Subject for &mut S {
 
     fn waiting(&mut self) -> Option<Waiting> {
         (**self).waiting()
+    }
+
+    fn in_flight(&mut self) -> u32 {
+        (**self).in_flight()
+    }
+
+    fn snapshot(&mut self) -> Option<Vec<u8>> {
+        (**self).snapshot()
+    }
+
+    fn restore(&mut self, now: Tick, snapshot: &[u8]) -> bool {
+        (**self).restore(now, snapshot)
     }
 
     fn storm(&mut self) -> Storm {

@@ -10,7 +10,7 @@ use rebalance_guard::{
 mod names;
 
 use crate::Subject;
-use names::forged;
+pub(crate) use names::forged;
 pub(crate) use names::name;
 
 /// A seeded history: settings, then one input a step.
@@ -327,7 +327,7 @@ impl Runner {
         self.tickets.get(index).copied().unwrap_or_else(forged)
     }
 
-    fn with_input<T>(&self, action: &Action, call: impl FnOnce(Input<'_>) -> T) -> T {
+    pub(crate) fn with_input<T>(&self, action: &Action, call: impl FnOnce(Input<'_>) -> T) -> T {
         let starts: Vec<_> = match action {
             Action::Assign { partitions, .. } => {
                 partitions.iter().map(|(partition, start)| (*partition, start.resume())).collect()

@@ -125,6 +125,10 @@ impl Engine for Creditor {
         self.engine.restore(now, snapshot)
     }
 
+    fn in_flight(&mut self) -> Result<u32, EngineDead> {
+        self.engine.in_flight()
+    }
+
     fn storm(&mut self) -> Result<Storm, EngineDead> {
         self.engine.storm()
     }

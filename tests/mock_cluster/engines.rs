@@ -161,6 +161,10 @@ impl Engine for Mortal {
         self.engine.restore(now, snapshot)
     }
 
+    fn in_flight(&mut self) -> Result<u32, EngineDead> {
+        self.engine.in_flight()
+    }
+
     fn storm(&mut self) -> Result<Storm, EngineDead> {
         self.alive()?;
         self.engine.storm()

@@ -145,6 +145,10 @@ impl Engine for Trapping {
         self.inner()?.restore(now, snapshot)
     }
 
+    fn in_flight(&mut self) -> Result<u32, EngineDead> {
+        self.inner()?.in_flight()
+    }
+
     fn storm(&mut self) -> Result<Storm, EngineDead> {
         self.inner()?.storm()
     }

@@ -81,6 +81,18 @@ impl Subject for Mortal<'_> {
         self.engine.waiting().unwrap_or_default()
     }
 
+    fn in_flight(&mut self) -> u32 {
+        self.engine.in_flight().unwrap_or_default()
+    }
+
+    fn snapshot(&mut self) -> Option<Vec<u8>> {
+        self.engine.snapshot().unwrap_or_default()
+    }
+
+    fn restore(&mut self, now: Tick, snapshot: &[u8]) -> bool {
+        self.engine.restore(now, snapshot).unwrap_or_default()
+    }
+
     fn storm(&mut self) -> rebalance_guard::Storm {
         self.engine.storm().unwrap_or(rebalance_guard::Storm::Calm)
     }

@@ -61,6 +61,18 @@ impl<S: Subject> Subject for Lazy<S> {
         self.inner.waiting()
     }
 
+    fn in_flight(&mut self) -> u32 {
+        self.inner.in_flight()
+    }
+
+    fn snapshot(&mut self) -> Option<Vec<u8>> {
+        self.inner.snapshot()
+    }
+
+    fn restore(&mut self, now: Tick, snapshot: &[u8]) -> bool {
+        self.inner.restore(now, snapshot)
+    }
+
     fn storm(&mut self) -> Storm {
         self.inner.storm()
     }

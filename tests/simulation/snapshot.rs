@@ -86,6 +86,18 @@ impl Subject for Swapped {
         self.guard.waiting()
     }
 
+    fn in_flight(&mut self) -> u32 {
+        self.guard.in_flight()
+    }
+
+    fn snapshot(&mut self) -> Option<Vec<u8>> {
+        Subject::snapshot(&mut self.guard)
+    }
+
+    fn restore(&mut self, now: Tick, snapshot: &[u8]) -> bool {
+        Subject::restore(&mut self.guard, now, snapshot)
+    }
+
     fn storm(&mut self) -> Storm {
         self.guard.storm()
     }

@@ -131,6 +131,18 @@ impl<E: Engine> Subject for EngineSubject<E> {
         alive(self.0.waiting())
     }
 
+    fn in_flight(&mut self) -> u32 {
+        alive(self.0.in_flight())
+    }
+
+    fn snapshot(&mut self) -> Option<Vec<u8>> {
+        alive(self.0.snapshot())
+    }
+
+    fn restore(&mut self, now: Tick, snapshot: &[u8]) -> bool {
+        alive(self.0.restore(now, snapshot))
+    }
+
     fn storm(&mut self) -> Storm {
         alive(self.0.storm())
     }

@@ -260,10 +260,11 @@ impl Logic<'_> {
         self.state.now = now;
         self.state.storm.forget();
         self.restart_keys();
-        if self.lose_all() {
+        let owned = self.lose_all();
+        self.state_storm();
+        if owned {
             self.state.rejoin = Some(self.rejoin_back_off());
         }
-        self.state_storm();
         self.wait_is_for(WaitReason::Lost);
         self.state.waiting.since = now;
         self.state.due = None;

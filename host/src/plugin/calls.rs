@@ -26,6 +26,7 @@ pub(super) struct Calls {
     pub(super) journal: TypedFunc<i32, i32>,
     pub(super) snapshot: TypedFunc<(), i32>,
     pub(super) restore: TypedFunc<(i64, i32), i32>,
+    pub(super) in_flight: TypedFunc<(), i32>,
     pub(super) storm: TypedFunc<(), i32>,
     pub(super) counters: TypedFunc<(), i32>,
 }
@@ -57,6 +58,7 @@ impl Calls {
             journal: function(store, instance, "rg_journal")?,
             snapshot: function(store, instance, "rg_snapshot")?,
             restore: function(store, instance, "rg_restore")?,
+            in_flight: function(store, instance, "rg_in_flight")?,
             storm: function(store, instance, "rg_storm")?,
             counters: function(store, instance, "rg_counters")?,
         })

@@ -339,6 +339,13 @@ impl Engine for PluginEngine {
         })
     }
 
+    fn in_flight(&mut self) -> Result<u32, EngineDead> {
+        self.exchange(|instance| {
+            let told = instance.call(|calls| &calls.in_flight, ())?;
+            u32::try_from(told).map_err(|_| refused("rg_in_flight", told))
+        })
+    }
+
     fn storm(&mut self) -> Result<Storm, EngineDead> {
         self.exchange(|instance| Ok(decode::storm(instance.call(|calls| &calls.storm, ())?)?))
     }

@@ -267,6 +267,10 @@ impl Engine for Recovering {
         Ok(restored)
     }
 
+    fn in_flight(&mut self) -> Result<u32, EngineDead> {
+        self.call(|engine| engine.in_flight())
+    }
+
     fn storm(&mut self) -> Result<Storm, EngineDead> {
         self.call(|engine| engine.storm())
     }

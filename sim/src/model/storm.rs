@@ -49,6 +49,11 @@ impl Meter {
         self.generation.and_then(|generation| u64::try_from(generation).ok()).unwrap_or(0)
     }
 
+    /// Forgets the rebalances of another clock.
+    pub(super) fn forget(&mut self) {
+        self.events.clear();
+    }
+
     fn prune(&mut self, now: u64, config: &Config) {
         while self.next_drop(config).is_some_and(|drop| drop <= now) {
             self.events.pop_front();

@@ -47,6 +47,30 @@ impl Model {
         }
     }
 
+    /// A clock that is behind is another one: nothing owned can be vouched for.
+    pub(super) fn resume_clock(&mut self, now: u64) {
+        if now >= self.now {
+            self.pass_time(Tick::new(now).unwrap_or(Tick::MAX));
+            return;
+        }
+        self.now = now;
+        self.storm.forget();
+        for (_, at) in &mut self.finished {
+            *at = now;
+        }
+        let owned = self.owned();
+        for partition in &owned {
+            self.lose(*partition);
+        }
+        self.lease = None;
+        self.judge_storm();
+        if !owned.is_empty() {
+            let storm = self.storm.level == rebalance_guard::Storm::Storm;
+            self.rejoin = Some(if storm { self.storm_back_off() } else { 0 });
+        }
+        self.waiting.since = Tick::new(now).unwrap_or(Tick::MAX);
+    }
+
     fn next_due(&self) -> Option<(u64, Due, Option<Partition>)> {
         let mut dues = Vec::new();
         if let Some(start) = self.lease {

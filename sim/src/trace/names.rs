@@ -5,7 +5,7 @@ use rebalance_guard::{Assignment, Output, Reply, Ticket, Verdict};
 use super::{Answer, Said};
 
 /// A ticket that nobody gave.
-pub(super) fn forged() -> Ticket {
+pub(crate) fn forged() -> Ticket {
     name(Assignment::new(u64::MAX).expect("not 0"), u64::MAX, 0, false)
 }
 
