@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
+use super::replay::ReplayArgs;
 use crate::demo::{DemoArgs, MemberArgs};
 
 /// Guarded Kafka consumption: every record takes effect once at the sink, while consumers crash,
@@ -25,6 +26,8 @@ pub(crate) enum Command {
     Run(Box<RunArgs>),
     /// Watch a group lose members with and without the guard. Needs no Kafka.
     Demo(DemoArgs),
+    /// Tell a recorded history to a guard and see what it answers. Needs no Kafka.
+    Replay(ReplayArgs),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.

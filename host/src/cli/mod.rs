@@ -1,9 +1,10 @@
-//! The command line: `run`, `demo`, `completions`.
+//! The command line: `run`, `demo`, `replay`, `completions`.
 
 mod args;
 mod assemble;
 mod load;
 mod logs;
+mod replay;
 mod run;
 mod signals;
 
@@ -68,6 +69,7 @@ fn dispatch(matches: &ArgMatches) -> u8 {
             run::run(&args, given.unwrap_or(matches))
         }
         Command::Demo(args) => crate::demo::run(&args),
+        Command::Replay(args) => replay::replay(&args),
         Command::Completions { shell } => {
             let mut out = Vec::new();
             clap_complete::generate(shell, &mut command(), "rebalance-guard", &mut out);

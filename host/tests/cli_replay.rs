@@ -1,0 +1,65 @@
+//! `rebalance-guard replay` as a user runs it.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+const GOOD: &str = r#"{"do":"config","commit_interval":0,"jitter":0,"key_policy":"optional"}
+{"do":"assign","now":0,"generation":7,"partitions":[{"partition":0,"committed":100}]}
+{"do":"admit","plus":1,"partition":0,"offset":100,"as":"a","expect":{"verdict":"run"}}
+{"do":"complete","plus":5,"ticket":"a","expect":{"outputs":["commit"]}}
+"#;
+
+/// A file of this process and test alone.
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("replay-{}-{name}", std::process::id()));
+    fs::write(&path, text).expect("a file");
+    path
+}
+
+fn replay(file: &PathBuf, flags: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rebalance-guard"));
+    let output = command.arg("replay").arg(file).args(flags).output().expect("it runs");
+    fs::remove_file(file).ok();
+    output
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn each_line_is_answered_and_the_model_agrees() {
+    let output = replay(&file("good", GOOD), &["--model"]);
+    assert_eq!(text(&output.stderr), "");
+    assert_eq!(
+        text(&output.stdout),
+        "{\"line\":2,\"now\":0,\"answer\":\"done\",\"outputs\":[]}\n\
+         {\"line\":3,\"now\":1,\"verdict\":\"run\",\"outputs\":[]}\n\
+         {\"line\":4,\"now\":6,\"answer\":\"done\",\"outputs\":[\"commit\"],\"details\":[{\
+         \"kind\":\"commit\",\"topic\":\"t\",\"partition\":0,\"offset\":101,\"token\":\"7.1\",\
+         \"metadata\":\"\"}]}\n"
+    );
+    assert_eq!(output.status.code(), Some(0));
+}
+
+#[test]
+fn the_first_line_that_differs_ends_it_with_both_values() {
+    let bad = GOOD.replace("\"verdict\":\"run\"", "\"verdict\":\"skip\"");
+    let output = replay(&file("bad", &bad), &["--quiet"]);
+    assert_eq!(text(&output.stderr), "line 3: verdict: expected \"skip\", is \"run\"\n");
+    let shown = "{\"line\":3,\"now\":1,\"verdict\":\"run\",\"outputs\":[]}\n";
+    assert_eq!(text(&output.stdout), shown);
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[test]
+fn a_file_that_is_no_trace_is_refused_with_the_line_and_what_to_do() {
+    let path = file("field", &GOOD.replace("\"offset\":100", "\"ofset\":100"));
+    let output = replay(&path, &[]);
+    let why = format!("{}: line 3: `offset` is missing\n", path.display());
+    assert_eq!((text(&output.stderr), output.status.code()), (why, Some(2)));
+    let output = replay(&std::env::temp_dir().join("no-such-trace.jsonl"), &[]);
+    assert!(text(&output.stderr).contains("cannot be read"), "{output:?}");
+    assert_eq!(output.status.code(), Some(2));
+}
