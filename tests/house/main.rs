@@ -2,6 +2,7 @@
 
 mod documents;
 mod manifests;
+mod reports;
 mod shape;
 mod tree;
 mod unsafety;

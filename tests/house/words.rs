@@ -36,6 +36,9 @@ const ABSENT: &[&str] = &[
     concat!("trace-", "format.md"),
 ];
 
+/// Documents of the repository whose names are also those of such notes.
+const DOCUMENTS: &[&str] = &["docs/field-reports.md", "docs/trace-format.md"];
+
 fn containing(words: &[&str], file: &File) -> Vec<String> {
     file.lines()
         .filter(|(_, line)| words.iter().any(|word| line.contains(word)))
@@ -62,7 +65,16 @@ fn no_file_names_a_folder_of_one_machine() {
 
 #[test]
 fn no_file_cites_what_a_reader_does_not_have() {
-    let broken: Vec<String> = files().iter().flat_map(|file| containing(ABSENT, file)).collect();
+    let mut broken = Vec::new();
+    for file in files() {
+        for (number, line) in file.lines() {
+            // What `docs/` holds is here, whatever its name is elsewhere.
+            let rest = DOCUMENTS.iter().fold(line.to_owned(), |rest, here| rest.replace(here, ""));
+            if ABSENT.iter().any(|word| rest.contains(word)) {
+                broken.push(file.at(number, line));
+            }
+        }
+    }
     none("say it here, or cite something public", &broken);
 }
 

@@ -44,22 +44,22 @@ enum Answers {
     Plugin,
 }
 
-const HELP: &str = "\
-Prints one answer a line. The first line whose answer is not the expected one ends the replay, with
-both values. The format, with everything that can be told and expected, is docs/trace-format.md.
+const HELP: &str = r#"Prints one answer a line. The first line whose answer is not the expected one ends the
+replay, with both values. The format, with everything that can be told and expected, is
+docs/trace-format.md.
 
 Example:
-  printf '%s\\n' \\
-    '{\"do\":\"config\",\"commit_interval\":0,\"jitter\":0,\"key_policy\":\"optional\"}' \\
-    '{\"do\":\"assign\",\"now\":0,\"generation\":7,\"partitions\":[{\"partition\":0,\"committed\":100}]}' \\
-    '{\"do\":\"admit\",\"plus\":1,\"partition\":0,\"offset\":100,\"as\":\"a\"}' \\
-    '{\"do\":\"complete\",\"plus\":5,\"ticket\":\"a\",\"expect\":{\"outputs\":[\"commit\"]}}' > order.jsonl
+  printf '%s\n' \
+    '{"do":"config","commit_interval":0,"jitter":0,"key_policy":"optional"}' \
+    '{"do":"assign","now":0,"generation":7,"partitions":[{"partition":0,"committed":100}]}' \
+    '{"do":"admit","plus":1,"partition":0,"offset":100,"as":"a"}' \
+    '{"do":"complete","plus":5,"ticket":"a","expect":{"outputs":["commit"]}}' > order.jsonl
   rebalance-guard replay order.jsonl --model
 
 Exit codes:
   0  every expectation holds
   1  a line was answered otherwise, or the engine and the model differ
-  2  the file or the command line cannot be used";
+  2  the file or the command line cannot be used"#;
 
 /// Plays the file. Gives the exit code.
 pub(crate) fn replay(args: &ReplayArgs) -> u8 {

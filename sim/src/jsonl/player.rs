@@ -160,7 +160,7 @@ impl<'a> Player<'a> {
         }
         let current = subject.progress(partition).map(|progress| progress.assignment);
         // Nothing is owned: whatever number it names is over.
-        Ok(current.unwrap_or(forged().assignment()))
+        Ok(current.unwrap_or_else(|| forged().assignment()))
     }
 
     fn call(&mut self, now: Tick, call: &Call, subject: &mut impl Subject) -> Result<Said, Bad> {
@@ -296,7 +296,7 @@ impl<'a> Player<'a> {
     }
 
     /// What the guard shows of the parts that are asked for.
-    fn state(&mut self, asked: &Value, subject: &mut impl Subject) -> Result<Shown, Bad> {
+    fn state(&self, asked: &Value, subject: &mut impl Subject) -> Result<Shown, Bad> {
         let mut shown = Shown::new();
         let asked = asked.as_object().ok_or("`expect_state` must be an object")?;
         for (part, expected) in asked {
@@ -355,7 +355,8 @@ impl<'a> Player<'a> {
         let found =
             subject.progress(at).and_then(|progress| progress.mark).map(|mark| mark.value());
         let name = self.topics.name(at.topic);
-        let text = |value: Option<u64>| value.map_or("null".to_owned(), |value| value.to_string());
+        let text =
+            |value: Option<u64>| value.map_or_else(|| "null".to_owned(), |value| value.to_string());
         let differs = found != wanted;
         Ok(differs.then(|| {
             format!("commit of {name}/{}: expected {}, is {}", at.index, text(wanted), text(found))
