@@ -44,9 +44,9 @@ enum Answers {
     Plugin,
 }
 
-const HELP: &str = r#"Prints one answer a line. The first line whose answer is not the expected one ends the
-replay, with both values. The format, with everything that can be told and expected, is
-docs/trace-format.md.
+const HELP: &str = r#"Prints one answer a line. The first line whose answer is not the expected
+one ends the replay, with both values. The format, with everything that can be told and expected,
+is docs/trace-format.md.
 
 Example:
   printf '%s\n' \
