@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use rdkafka::ClientConfig;
 use rdkafka::consumer::{BaseConsumer, CommitMode, Consumer};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
-use rebalance_guard_host::gateway::{EngineFactory, Protocol};
+use rebalance_guard::Ignored;
+use rebalance_guard_host::gateway::{EngineFactory, Event, Protocol};
 use rebalance_guard_host::record::Effect;
 use rebalance_guard_host::sink::{Sink, SinkAnswer};
 use rebalance_guard_host::workers::Order;
@@ -90,6 +91,10 @@ fn a_string_of_somebody_elses_is_ignored_and_overwritten() {
     drop(other);
     let member = Member::start(stage.settings(Protocol::Cooperative, "a"));
     eventually("what was left took effect", || stage.ledger.effects() == 15);
+    let said = |event: &Event| {
+        matches!(event, Event::MetadataIgnored { partition: 0, why: Ignored::Foreign, .. })
+    };
+    assert_eq!(member.count(said), 1, "it is said");
     let summary = member.leave();
     assert_eq!((summary.counters.metadata_ignored, summary.counters.skipped_carried), (1, 0));
     assert_eq!(stage.committed(), [Some(20)]);

@@ -1,7 +1,7 @@
 //! Another engine takes over while records are in flight: after a trap, and because it was asked.
 
 use std::collections::BTreeSet;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ const KILLS: u32 = 100;
 struct Fate {
     kills: AtomicU32,
     of: Mutex<BTreeSet<(i32, u64)>>,
+    /// One bit of each snapshot is turned.
+    corrupts: AtomicBool,
     /// Each record kills every engine.
     always: bool,
 }
@@ -138,7 +140,12 @@ impl Engine for Trapping {
     }
 
     fn snapshot(&mut self) -> Result<Option<Vec<u8>>, EngineDead> {
-        self.inner()?.snapshot()
+        let mut snapshot = self.inner()?.snapshot()?;
+        if self.fate.corrupts.load(Ordering::SeqCst) {
+            let bytes = snapshot.as_deref_mut().expect("it is small");
+            bytes[bytes.len() / 2] ^= 1;
+        }
+        Ok(snapshot)
     }
 
     fn restore(&mut self, now: Tick, snapshot: &[u8]) -> Result<bool, EngineDead> {
@@ -280,6 +287,50 @@ fn an_engine_that_cannot_go_on_from_the_state_is_refused_and_the_old_one_goes_on
     assert_eq!(stage.ledger.calls().len(), 100);
 }
 
+fn frail(fate: &Arc<Fate>) -> EngineFactory {
+    let fate = Arc::clone(fate);
+    EngineFactory::new(move |config| {
+        let inner = Some(plugin_engine(config)?);
+        Ok(Box::new(Trapping { inner, fate: Arc::clone(&fate) }) as Box<dyn Engine>)
+    })
+}
+
+#[test]
+fn a_corrupt_snapshot_is_refused_whoever_corrupts_it_and_the_old_engine_goes_on() {
+    let stage = Stage::new("corrupt", 1);
+    let mut settings = stage.settings(Protocol::Cooperative, "a");
+    let old = Arc::new(Fate { kills: AtomicU32::new(KILLS), ..Fate::default() });
+    settings.engine = frail(&old);
+    let (control, requests) = gateway::control();
+    settings.control = Some(requests);
+    let member = Member::start(settings);
+    stage.produce(0, 50);
+    eventually("it works", || stage.ledger.effects() == 50);
+    let kept = |event: &Event| matches!(event, Event::EngineKept { .. });
+    old.corrupts.store(true, Ordering::SeqCst);
+    assert!(control.reload(EngineFactory::new(plugin_engine)));
+    eventually("what the old one gave is refused", || member.count(kept) == 1);
+    old.corrupts.store(false, Ordering::SeqCst);
+    let new = Fate { kills: AtomicU32::new(KILLS), corrupts: true.into(), ..Fate::default() };
+    assert!(control.reload(frail(&Arc::new(new))));
+    eventually("what the new one tells is refused", || member.count(kept) == 2);
+    let why: Vec<_> = member.events().into_iter().filter(kept).collect();
+    let says = |why: &str| Event::EngineKept { why: why.to_owned() };
+    assert_eq!(
+        why,
+        [
+            says("the new engine cannot go on from the running one's state"),
+            says("the new engine tells another state than it was given"),
+        ]
+    );
+    stage.produce(50, 50);
+    eventually("the old one goes on", || stage.ledger.effects() == 100);
+    let summary = member.leave();
+    assert_eq!((summary.engines_dead, summary.consumers), (0, 1));
+    assert_eq!(stage.ledger.calls().len(), 100);
+    assert_eq!(stage.committed(), [Some(100)]);
+}
+
 #[test]
 fn an_engine_whose_successors_die_of_the_same_record_is_dead_and_everything_is_lost() {
     let stage = Stage::new("same", 1);
@@ -291,6 +342,8 @@ fn an_engine_whose_successors_die_of_the_same_record_is_dead_and_everything_is_l
     settings.engine = killed(&fate);
     let member = Member::start(settings);
     eventually("all took effect", || stage.ledger.effects() == 40);
+    let told = |event: &Event| matches!(event, Event::JournalTold { entries: 1.. });
+    assert_eq!(member.count(told), 1, "what led to it is in the log");
     let summary = member.leave();
     assert_eq!((summary.engines_dead, summary.consumers), (1, 2));
     assert_eq!(stage.committed(), [Some(40)]);

@@ -9,4 +9,5 @@ mod faulty;
 mod gate;
 mod interrupted;
 mod raw;
+mod recovery;
 mod reports;

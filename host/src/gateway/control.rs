@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use rebalance_guard::snapshot_taken_at;
+use rebalance_guard::{Partition, Progress, Tick, snapshot_taken_at};
 
-use super::Event;
 use super::settings::EngineFactory;
 use super::state::{Flow, Gateway};
+use super::{Event, GatewayError};
 use crate::clock;
 use crate::engine::{Engine, EngineDead};
 
@@ -90,9 +90,27 @@ impl Gateway<'_> {
         Ok(())
     }
 
+    /// The journal, while it can be read: its guard will not be asked again.
+    pub(super) fn tell_last_journal(&mut self) {
+        if self.tell_journal().is_err() {
+            tracing::warn!("the engine's journal died with it");
+        }
+    }
+
+    /// The journal at an end that nobody asked for, unless it was told when the engine or the
+    /// client died.
+    pub(super) fn tell_journal_of(&mut self, ended: &Result<(), GatewayError>) {
+        use GatewayError::{Engine, EngineDies, Fatal};
+        if !matches!(ended, Ok(()) | Err(Engine(_) | EngineDies { .. } | Fatal { .. })) {
+            self.tell_last_journal();
+        }
+    }
+
     /// The last refusals and transitions, for the post-mortem.
-    pub(super) fn tell_journal(&mut self) -> Flow {
-        for entry in self.engine.journal()? {
+    fn tell_journal(&mut self) -> Flow {
+        let journal = self.engine.journal()?;
+        self.tell_observer(Event::JournalTold { entries: journal.len() });
+        for entry in journal {
             let place = entry.partition.map(|partition| self.name(partition));
             let (topic, partition) = place.unzip();
             tracing::info!(
@@ -113,8 +131,9 @@ impl Gateway<'_> {
     fn reload(&mut self, mut factory: EngineFactory) -> Flow {
         self.obey_outputs()?;
         let snapshot = self.engine.snapshot()?;
+        let known = known(&mut *self.engine)?;
         let fresh = match snapshot {
-            Some(bytes) => self.successor(&mut factory, &bytes),
+            Some(bytes) => self.successor(&mut factory, &bytes, &known),
             None => Err("the state is larger than the engine can hand over".to_owned()),
         };
         match fresh {
@@ -122,8 +141,7 @@ impl Gateway<'_> {
                 let (from, to) = (self.engine.name(), engine.name());
                 self.engine = engine;
                 self.settings.engine = factory;
-                let owned = self.engine.owned()?;
-                let in_hands = owned.iter().map(|(_, progress)| progress.in_hands).sum();
+                let in_hands = known.0.iter().map(|(_, progress)| progress.in_hands).sum();
                 tracing::info!(%from, %to, in_hands, "another engine took over, nothing lost");
                 self.tell_observer(Event::EngineReplaced { name: to, in_hands });
             }
@@ -140,6 +158,7 @@ impl Gateway<'_> {
         &self,
         factory: &mut EngineFactory,
         snapshot: &[u8],
+        told: &Known,
     ) -> Result<Box<dyn Engine>, String> {
         let died = |dead: EngineDead| format!("the new engine died at once: {}", dead.reason);
         let mut engine = factory.make(&self.settings.guard)?;
@@ -147,9 +166,17 @@ impl Gateway<'_> {
         if !engine.restore(now, snapshot).map_err(died)? {
             return Err("the new engine cannot go on from the running one's state".to_owned());
         }
-        match engine.snapshot().map_err(died)? {
-            Some(own) if own == snapshot => Ok(engine),
-            _ => Err("the new engine tells another state than it was given".to_owned()),
+        let own = engine.snapshot().map_err(died)?;
+        if own.as_deref() != Some(snapshot) || known(&mut *engine).map_err(died)? != *told {
+            return Err("the new engine tells another state than it was given".to_owned());
         }
+        Ok(engine)
     }
+}
+
+/// What an engine says of its state besides its snapshot: what it owns, and when it must be called.
+type Known = (Vec<(Partition, Progress)>, Option<Tick>);
+
+fn known(engine: &mut dyn Engine) -> Result<Known, EngineDead> {
+    Ok((engine.owned()?, engine.poll_timeout()?))
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use rebalance_guard::{Counters, Ended, Offset, Resume, Token};
+use rebalance_guard::{Counters, Ended, Ignored, Offset, Resume, Token};
 
 /// One piece of news. Logged as well; this is for programs (the demo, tests).
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -104,6 +104,21 @@ pub enum Event {
         partition: i32,
         /// The lowest record that is not finished.
         offset: Offset,
+    },
+    /// The string beside a committed offset was not used; what it may have named runs again.
+    MetadataIgnored {
+        /// Topic.
+        topic: Arc<str>,
+        /// Partition number.
+        partition: i32,
+        /// Why.
+        why: Ignored,
+    },
+    /// The guard's journal was written into the log: because it was asked for, or because its
+    /// engine or the gateway is about to end.
+    JournalTold {
+        /// How many entries it had.
+        entries: usize,
     },
     /// Another engine took over with everything that the running one knew.
     EngineReplaced {

@@ -212,6 +212,7 @@ impl<'a> Gateway<'a> {
         tracing::error!(%reason, deaths, "the engine is dead: everything counts as lost");
         self.summary.engines_dead = self.summary.engines_dead.saturating_add(1);
         self.tell_observer(Event::EverythingLost { why: reason.clone() });
+        self.tell_last_journal();
         self.abandon_all();
         if deaths > DEATHS_MAX {
             return Err(GatewayError::EngineDies { deaths, reason });
@@ -232,6 +233,7 @@ impl<'a> Gateway<'a> {
         if self.engine.handle(self.now(), Input::Lost(Scope::Fatal)).is_ok() {
             self.discard_outputs();
         }
+        self.tell_last_journal();
         match fatal(code, self.settings.protocol) {
             Remedy::Again if deaths <= FATALS_MAX => self.replace_engine(),
             Remedy::Again => Err(GatewayError::Fatal {
@@ -320,6 +322,7 @@ impl<'a> Gateway<'a> {
     fn end(mut self, ended: Result<(), GatewayError>) -> Result<Summary, GatewayError> {
         let now = self.stop.level() == Stop::Now;
         let drained = ended.is_ok() && !now;
+        self.tell_journal_of(&ended);
         self.keep_counters();
         self.abandon_all();
         let Self { session, pool, letters, settings, mut summary, .. } = self;

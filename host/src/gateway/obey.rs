@@ -81,12 +81,15 @@ impl Gateway<'_> {
                 let (topic, partition) = self.name(partition);
                 tracing::warn!(%topic, partition, %why,
                     "commit metadata was not used: what it may have named runs again");
+                self.tell_observer(Event::MetadataIgnored { topic, partition, why });
             }
             Output::Stalled { partition, seek } => self.stalled(partition, seek),
             Output::PollBudget { until } => {
                 tracing::warn!(
                     left_ms = until.since(self.now()),
-                    "the client has not been polled for two thirds of the lease"
+                    "the client has not been polled for two thirds of the lease: at its end \
+                     everything is lost. Look at what holds the hand-over: a sink that does not \
+                     answer, a `drain` that is too long"
                 );
             }
             Output::Commit { partition, offset, token, metadata } => {

@@ -9,11 +9,16 @@ use rebalance_guard::{
     Progress, Record, Reply, Storm, Tick, Ticket, Verdict, Waiting, snapshot_taken_at,
 };
 
+use crate::clock;
 use crate::engine::{Engine, EngineDead};
 use told::{OwnedInput, Told};
 
-/// Ticks (ms) between two snapshots.
+/// Ticks (ms) between two snapshots, at least.
 const EVERY: u64 = 1_000;
+/// A snapshot's own time is at most one part in so many.
+const SHARE: u64 = 20;
+/// Ticks before one is tried again that was too large, or that the engine died of.
+const TRY_AGAIN: u64 = 60_000;
 /// Calls that are kept between two snapshots.
 const CALLS_MAX: usize = 65_536;
 /// Bytes of keys and metadata that are kept with them.
@@ -36,6 +41,16 @@ impl Base {
     }
 }
 
+/// When the next snapshot is taken.
+#[derive(Debug, Default)]
+struct Pace {
+    due: u64,
+    /// The last attempt killed the engine.
+    deadly: bool,
+    /// It was said that the state is too large.
+    said: bool,
+}
+
 /// An engine and what is needed to make it again.
 pub struct Recovering {
     make: Box<Make>,
@@ -47,6 +62,9 @@ pub struct Recovering {
     bytes: usize,
     last: Tick,
     deaths: u32,
+    pace: Pace,
+    /// Dead for good, and what its journal held as far as that is known.
+    dead: Option<(EngineDead, Option<Vec<JournalEntry>>)>,
 }
 
 impl std::fmt::Debug for Recovering {
@@ -76,6 +94,8 @@ impl Recovering {
             bytes: 0,
             last: Tick::ZERO,
             deaths: 0,
+            pace: Pace::default(),
+            dead: None,
         })
     }
 
@@ -84,13 +104,15 @@ impl Recovering {
         &mut self,
         mut call: impl FnMut(&mut dyn Engine) -> Result<R, EngineDead>,
     ) -> Result<R, EngineDead> {
-        match call(&mut *self.engine) {
-            Ok(answer) => Ok(answer),
-            Err(dead) => {
-                self.recover(&dead)?;
-                call(&mut *self.engine)
-            }
+        if let Some((dead, _)) = &self.dead {
+            return Err(dead.clone());
         }
+        let dead = match call(&mut *self.engine) {
+            Ok(answer) => return Ok(answer),
+            Err(dead) => dead,
+        };
+        self.recover(&dead)?;
+        call(&mut *self.engine).map_err(|again| self.buried(again, "its successor died of it, too"))
     }
 
     /// Keeps what was told and answered, as long as there is room.
@@ -101,9 +123,7 @@ impl Recovering {
         }
         self.bytes = self.bytes.saturating_add(told.bytes());
         if self.told.len() >= CALLS_MAX || self.bytes > BYTES_MAX {
-            self.base = None;
-            self.told.clear();
-            self.bytes = 0;
+            self.rest_on(None);
             return;
         }
         self.told.push(told);
@@ -111,17 +131,59 @@ impl Recovering {
 
     /// Everything was pulled: a good moment for a snapshot, if it is time for one.
     fn refresh(&mut self) -> Result<(), EngineDead> {
-        let age = self.base.as_ref().map_or(u64::MAX, |base| self.last.since(base.now));
-        let half_full = self.told.len() >= CALLS_MAX / 2 || self.bytes >= BYTES_MAX / 2;
-        if self.told.is_empty() && self.base.is_some() || age < EVERY && !half_full {
+        if !self.wants_snapshot() {
             return Ok(());
         }
-        let taken = self.call(|engine| engine.snapshot())?;
-        self.base = taken.and_then(Base::of);
+        let begun = clock::now();
+        match self.engine.snapshot() {
+            Ok(Some(bytes)) => {
+                let took = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
+                self.put_off(EVERY.max(took.saturating_mul(SHARE)));
+                self.pace.deadly = false;
+                self.deaths = 0;
+                self.rest_on(Base::of(bytes));
+            }
+            Ok(None) => {
+                self.put_off(TRY_AGAIN);
+                self.rest_on(None);
+                if !std::mem::replace(&mut self.pace.said, true) {
+                    tracing::warn!(
+                        "the state is too large for a snapshot: while it is, a trap \
+                        loses everything, and no other plugin can take over; fewer `keys` or a \
+                        smaller `budget` make it smaller"
+                    );
+                }
+            }
+            // Watching over an ownership must not cost it.
+            Err(dead) => {
+                self.put_off(TRY_AGAIN);
+                self.pace.deadly = true;
+                self.recover(&dead)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn wants_snapshot(&self) -> bool {
+        let due = self.last.value() >= self.pace.due;
+        let half_full = self.told.len() >= CALLS_MAX / 2 || self.bytes >= BYTES_MAX / 2;
+        match (&self.base, self.pace.deadly) {
+            (Some(_), _) if self.told.is_empty() => false,
+            (Some(_), true) => due,
+            // It might die, and nothing could take its place.
+            (None, true) => false,
+            (_, false) => due || half_full,
+        }
+    }
+
+    fn put_off(&mut self, ticks: u64) {
+        self.pace.due = self.last.value().saturating_add(ticks);
+    }
+
+    fn rest_on(&mut self, base: Option<Base>) {
+        self.base = base;
         self.told.clear();
         self.bytes = 0;
-        self.deaths = 0;
-        Ok(())
     }
 
     fn recover(&mut self, dead: &EngineDead) -> Result<(), EngineDead> {
@@ -139,11 +201,26 @@ impl Recovering {
                 self.engine = engine;
                 Ok(())
             }
-            Err(why) => {
-                tracing::error!(reason = %dead.reason, %why, "the engine died for good");
-                Err(dead.clone())
-            }
+            Err(why) => Err(self.buried(dead.clone(), &why)),
         }
+    }
+
+    /// It is dead for good, and stays so. A last successor tells what its journal held.
+    fn buried(&mut self, dead: EngineDead, why: &str) -> EngineDead {
+        tracing::error!(reason = %dead.reason, why, "the engine died for good");
+        self.dead = Some((dead.clone(), self.last_words()));
+        dead
+    }
+
+    fn last_words(&mut self) -> Option<Vec<JournalEntry>> {
+        let base = self.base.as_ref()?;
+        let mut engine = (self.make)(&self.config).ok()?;
+        if !engine.restore(base.now, &base.snapshot).ok()? {
+            return None;
+        }
+        // As much as it bears; what it answers does not count any more.
+        let _ = self.told.iter().try_for_each(|told| told.again(&mut *engine).map(|_| ()));
+        engine.journal().ok()
     }
 
     /// A fresh engine that has answered everything as the dead one did.
@@ -251,7 +328,10 @@ impl Engine for Recovering {
     }
 
     fn journal(&mut self) -> Result<Vec<JournalEntry>, EngineDead> {
-        self.call(|engine| engine.journal())
+        match &self.dead {
+            Some((_, Some(told))) => Ok(told.clone()),
+            _ => self.call(|engine| engine.journal()),
+        }
     }
 
     fn snapshot(&mut self) -> Result<Option<Vec<u8>>, EngineDead> {
@@ -260,10 +340,10 @@ impl Engine for Recovering {
 
     fn restore(&mut self, now: Tick, snapshot: &[u8]) -> Result<bool, EngineDead> {
         let restored = self.engine.restore(now, snapshot)?;
-        self.base = Some(snapshot.to_vec()).filter(|_| restored).and_then(Base::of);
         self.last = now;
-        self.told.clear();
-        self.bytes = 0;
+        self.pace = Pace::default();
+        // At the same tick again it is the same state again.
+        self.rest_on(restored.then(|| Base { snapshot: snapshot.to_vec(), now }));
         Ok(restored)
     }
 
