@@ -11,6 +11,7 @@ use crate::tree::{File, file, files};
 const ARROWS: &[(&str, &[&str])] = &[
     ("core", &[]),
     ("wasm", &["rebalance-guard"]),
+    ("wasm/js", &["rebalance-guard"]),
     ("sim", &["rebalance-guard"]),
     ("host/fence", &[]),
     ("host", &["rebalance-guard", "rebalance-guard-fence", "rebalance-guard-sim"]),
@@ -25,6 +26,7 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("xtask", &[]),
+    ("xtask/js-glue", &[]),
 ];
 /// All that the core may use of others.
 const CORE_USES: &[&str] = &["heapless", "siphasher"];

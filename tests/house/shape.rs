@@ -6,8 +6,16 @@ use crate::tree::{File, file, files};
 /// Lines of a file above its tests.
 const LINES_MAX: usize = 400;
 /// The crates that are read to be understood; a test file is read one test at a time.
-const PRODUCT: &[&str] =
-    &["core/src/", "host/src/", "host/fence/src/", "sim/src/", "wasm/src/", "xtask/src/"];
+const PRODUCT: &[&str] = &[
+    "core/src/",
+    "host/src/",
+    "host/fence/src/",
+    "sim/src/",
+    "wasm/src/",
+    "wasm/js/src/",
+    "xtask/src/",
+    "xtask/js-glue/src/",
+];
 
 fn lines_without_tests(text: &str) -> usize {
     let tests = |line: &str| line.starts_with("#[cfg(test)]") || line.starts_with("#[cfg(all(test");

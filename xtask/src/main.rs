@@ -3,6 +3,7 @@
 mod bench;
 mod clock;
 mod demo;
+mod js;
 mod kafka;
 mod shell;
 mod test;
@@ -49,6 +50,8 @@ enum Command {
     Kafka(kafka::Arguments),
     /// Build the plugin into target/plugin/ and check it: no import, bounded memory, plain MVP.
     Wasm(WasmArguments),
+    /// Build the package for Node and browsers into target/js/.
+    Js,
 }
 
 #[derive(Debug, clap::Args)]
@@ -75,6 +78,10 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Command::Test(arguments) => test::run(&workspace, arguments),
         Command::Bench(arguments) => bench::run(&workspace, arguments),
         Command::Kafka(arguments) => kafka::run(&workspace, arguments),
+        Command::Js => {
+            println!("the package: {}", js::build(&workspace)?.display());
+            Ok(ExitCode::SUCCESS)
+        }
         Command::Wasm(arguments) => build_plugin(&workspace, arguments.component),
     }
 }

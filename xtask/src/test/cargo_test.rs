@@ -49,7 +49,7 @@ fn selection(part: Option<Part>) -> &'static [&'static str] {
         Some(Part::Scenarios) => &[OURS, "--test=scenarios"],
         Some(Part::Mock) => &[OURS, "--test=mock_cluster"],
         Some(Part::Kafka) => &[OURS, "--test=kafka", "--test=run"],
-        Some(Part::Docs | Part::Fence) | None => &["--workspace"],
+        Some(Part::Docs | Part::Fence | Part::Js) | None => &["--workspace"],
     }
 }
 

@@ -42,6 +42,8 @@ enum Part {
     Core,
     /// The plugin: build, zero imports, boundary, beside the native core.
     Plugin,
+    /// The package for Node and browsers.
+    Js,
     /// The host library and the gateway.
     Host,
     /// Reference model, oracle and random traces.

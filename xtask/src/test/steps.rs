@@ -2,10 +2,10 @@
 
 use anyhow::Result;
 
-use super::Part::{self, Core, Docs, Fence, Host, Kafka, Mock, Plugin, Scenarios, Sim, Style};
+use super::Part::{self, Core, Docs, Fence, Host, Js, Kafka, Mock, Plugin, Scenarios, Sim, Style};
 use super::run::Run;
 use super::{cargo_test, cases};
-use crate::{kafka, shell, toolchain, wasm};
+use crate::{js, kafka, shell, toolchain, wasm};
 
 /// One step.
 pub(super) struct Step {
@@ -26,6 +26,7 @@ pub(super) fn all() -> Vec<Step> {
         step("the plugin", &[Plugin], plugin),
         step("lints", &[Style], lints),
         step("documents", &[Docs], documents),
+        step("the package for Node", &[Js], package_for_node),
         slow("the broker's jars", &[Kafka], broker),
         slow("the fence, model-checked", &[Fence], fence),
         step("tests", tested, cargo_test::run),
@@ -72,6 +73,13 @@ fn lints(run: &mut Run<'_>) -> Result<()> {
 fn documents(run: &mut Run<'_>) -> Result<()> {
     let arguments = ["doc", "--workspace", "--no-deps", "--document-private-items"];
     shell::run(run.cargo(&arguments)?.env("RUSTDOCFLAGS", "-D warnings"))
+}
+
+fn package_for_node(run: &mut Run<'_>) -> Result<()> {
+    match js::need_node() {
+        Ok(()) => js::test(run.workspace),
+        Err(why) => run.skip("the tests of the package for Node", &why),
+    }
 }
 
 fn broker(run: &mut Run<'_>) -> Result<()> {
