@@ -10,6 +10,7 @@
 
 mod census;
 mod compare;
+pub mod group;
 mod heap;
 pub mod jsonl;
 mod model;

@@ -5,6 +5,7 @@ mod counters;
 mod coverage;
 mod differential;
 mod found;
+mod group;
 mod lazy;
 mod mutants;
 mod promises;

@@ -6,6 +6,7 @@ mod demo;
 mod js;
 mod kafka;
 mod shell;
+mod soak;
 mod test;
 mod toolchain;
 mod wasm;
@@ -48,6 +49,12 @@ enum Command {
     Bench(bench::Arguments),
     /// Fetch Apache Kafka and run one broker on loopback.
     Kafka(kafka::Arguments),
+    /// Run many seeds of the group simulation, on every processor.
+    ///
+    /// Each seed is a consumer group with crashes, cuts, stalls, failing commits and more, in one of
+    /// the three protocols, held to every promise. Stops at the first seed that breaks one and
+    /// prints it as small as it gets. Example: cargo xtask soak --seeds 20000
+    Soak(soak::Arguments),
     /// Build the plugin into target/plugin/ and check it: no import, bounded memory, plain MVP.
     Wasm(WasmArguments),
     /// Build the package for Node and browsers into target/js/.
@@ -82,6 +89,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             println!("the package: {}", js::build(&workspace)?.display());
             Ok(ExitCode::SUCCESS)
         }
+        Command::Soak(arguments) => soak::run(&workspace, arguments),
         Command::Wasm(arguments) => build_plugin(&workspace, arguments.component),
     }
 }
