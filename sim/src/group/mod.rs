@@ -47,7 +47,7 @@ pub fn plan(options: &Options) -> Vec<Planned> {
 /// history is run again with a part left out.
 pub fn audit(options: &Options, outcome: &Outcome) -> Vec<Broken> {
     let all = outcome.traces.iter().flat_map(|trace| {
-        let make = || seat::guard(trace.config, options.without);
+        let make = || seat::guard(trace.config, options.without());
         check_all(trace.config, trace, make).1
     });
     all.collect()

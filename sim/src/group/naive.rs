@@ -131,7 +131,7 @@ impl Naive {
         }
     }
 
-    fn fetch(&mut self, shared: &mut Shared<'_>) {
+    fn fetch(&mut self, shared: &Shared<'_>) {
         let owned: BTreeSet<u32> = self.client.owned.clone();
         for number in owned {
             let (Some(from), Some(log)) =

@@ -1,6 +1,16 @@
 //! What is simulated: the group, its settings and what goes wrong.
 
-use rebalance_guard::{Config, KeyPolicy, Rule};
+#[cfg(feature = "mutants")]
+use rebalance_guard::Rule;
+use rebalance_guard::{Config, KeyPolicy};
+
+/// A rule to switch off, where the build knows of that.
+#[cfg(feature = "mutants")]
+pub(super) type Without = Option<Rule>;
+/// A build without mutants.
+#[cfg(not(feature = "mutants"))]
+#[derive(Clone, Copy)]
+pub(super) struct Without;
 
 /// How the group hands partitions over.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -222,6 +232,7 @@ pub struct Options {
     /// What happens when, instead of what the seed places.
     pub plan: Option<Vec<Planned>>,
     /// A rule of the guard to switch off, for the tests of the oracle.
+    #[cfg(feature = "mutants")]
     pub without: Option<Rule>,
 }
 
@@ -252,12 +263,24 @@ impl Default for Options {
             checked: false,
             faults: Faults::default(),
             plan: None,
+            #[cfg(feature = "mutants")]
             without: None,
         }
     }
 }
 
 impl Options {
+    #[cfg(feature = "mutants")]
+    pub(super) const fn without(&self) -> Without {
+        self.without
+    }
+
+    #[cfg(not(feature = "mutants"))]
+    #[allow(clippy::unused_self, reason = "the other build reads a field")]
+    pub(super) const fn without(&self) -> Without {
+        Without
+    }
+
     /// A small group with small timeouts, its settings and a mix of faults all from `seed`: a run
     /// takes a few ms.
     pub fn random(seed: u64) -> Self {
@@ -308,6 +331,7 @@ impl Options {
             checked: true,
             faults,
             plan: None,
+            #[cfg(feature = "mutants")]
             without: None,
         }
     }

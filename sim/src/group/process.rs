@@ -112,7 +112,7 @@ impl Process {
         *shared.addresses += 1;
         Self {
             member,
-            seat: Seat::new(config, options.partitions, seed, options.without, checked),
+            seat: Seat::new(config, options.partitions, seed, options.without(), checked),
             client: Client::new(options, *shared.addresses, member, shared.now),
             trouble: Trouble::default(),
             mail: VecDeque::new(),

@@ -1,7 +1,8 @@
 //! One guard, everything it was told, and the oracle beside it.
 
-use rebalance_guard::{Config, Guard, Partition, Phase, Progress, Rule, Tick};
+use rebalance_guard::{Config, ConfigError, Guard, Partition, Phase, Progress, Tick};
 
+use super::options::Without;
 use super::report::Report;
 use crate::oracle::{Broken, Oracle};
 use crate::trace::{Action, Answer, Runner, Step, Trace};
@@ -27,13 +28,22 @@ pub(super) struct Seat {
 }
 
 /// A guard of `config`, with one rule switched off for the tests.
-pub(super) fn guard(config: Config, without: Option<Rule>) -> Guard<Heap> {
-    let memory = Heap::new(&config);
-    let made = match without {
-        Some(rule) => Guard::without(memory, config, rule),
-        None => Guard::new(memory, config),
-    };
+pub(super) fn guard(config: Config, without: Without) -> Guard<Heap> {
+    let made = make(config, without);
     made.unwrap_or_else(|error| panic!("the group's settings contradict themselves: {error}"))
+}
+
+#[cfg(feature = "mutants")]
+fn make(config: Config, without: Without) -> Result<Guard<Heap>, ConfigError> {
+    match without {
+        Some(rule) => Guard::without(Heap::new(&config), config, rule),
+        None => Guard::new(Heap::new(&config), config),
+    }
+}
+
+#[cfg(not(feature = "mutants"))]
+fn make(config: Config, _: Without) -> Result<Guard<Heap>, ConfigError> {
+    Guard::new(Heap::new(&config), config)
 }
 
 impl Seat {
@@ -41,7 +51,7 @@ impl Seat {
         config: Config,
         partitions: u32,
         seed: u64,
-        without: Option<Rule>,
+        without: Without,
         checked: bool,
     ) -> Self {
         let partitions: Vec<Partition> = (0..partitions).map(partition).collect();

@@ -35,7 +35,7 @@ impl Process {
 
     /// Whether the committed offsets take a while to read.
     fn knows_late(&self, shared: &Shared<'_>) -> bool {
-        shared.now < self.trouble.cut || (shared.options.checked && shared.now % 3 == 0)
+        shared.now < self.trouble.cut || (shared.options.checked && shared.now.is_multiple_of(3))
     }
 
     /// Where reading resumes, and fetching goes on.
@@ -48,7 +48,7 @@ impl Process {
                 offset: Offset::new(stored.offset).unwrap_or(Offset::MAX),
                 metadata: stored.metadata.clone(),
             },
-            None if shared.now % 2 == 0 => Resumed::Empty(None),
+            None if shared.now.is_multiple_of(2) => Resumed::Empty(None),
             None => Resumed::Empty(Some(Offset::ZERO)),
         }
     }
@@ -105,7 +105,7 @@ impl Process {
         if !partitions.is_empty() && self.is_lost() {
             return self.give_up(shared, &partitions);
         }
-        if shared.options.checked && shared.now % 4 == 0 {
+        if shared.options.checked && shared.now.is_multiple_of(4) {
             self.read_back(shared, &partitions);
         }
         let deadline = self.tick(shared.now).saturating_add(shared.options.drain_ms);
@@ -139,7 +139,7 @@ impl Process {
             return;
         }
         self.client.unassign(shared.now, partitions);
-        if !self.commits.is_empty() || self.client.from.instance.is_some() {
+        if !self.commits.is_empty() {
             // A commit that the client still holds may go out under its next generation.
             self.close_and_rejoin(shared, 0);
         }

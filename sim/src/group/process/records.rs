@@ -124,7 +124,7 @@ impl Process {
 
     /// The same record comes again.
     pub(in crate::group) fn deliver_again(&mut self) -> bool {
-        let newest = self.delivered.len() % 2 == 0;
+        let newest = self.delivered.len().is_multiple_of(2);
         let again = if newest { self.delivered.pop_back() } else { self.delivered.pop_front() };
         let Some((number, offset)) = again else {
             return false;

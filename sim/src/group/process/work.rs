@@ -64,7 +64,7 @@ impl Process {
         let outcome = match job.kind {
             _ if fails => Outcome::Failed { permanent: dice.u8(0..5) == 0 },
             Kind::Dead => {
-                self.bury(shared, job);
+                Self::bury(shared, job);
                 Outcome::DeadLettered
             }
             Kind::Run => match self.take_effect(shared, job) {
@@ -84,11 +84,10 @@ impl Process {
         }
     }
 
-    fn bury(&mut self, shared: &mut Shared<'_>, job: &Job) {
+    fn bury(shared: &mut Shared<'_>, job: &Job) {
         shared.report.outcome.dead_lettered += 1;
-        if let Some(entry) = &job.entry {
-            shared.sink.dead.insert(Deed::of(job.partition, job.offset, entry));
-        }
+        let deed = job.entry.as_ref().map(|entry| Deed::of(job.partition, job.offset, entry));
+        shared.sink.dead.extend(deed);
     }
 
     /// The effect; `None` when the sink has seen a newer owner, which is proof of a loss.
@@ -118,7 +117,9 @@ impl Process {
         if !current || self.rejoin.is_some() {
             return;
         }
-        if shared.broker.is_owner(self.client.from.address, job.partition)
+        // With static ids an older process may come back after a newer one, under one generation.
+        if !shared.options.static_ids
+            && shared.broker.is_owner(self.client.from.address, job.partition)
             && self.client.owned.contains(&job.partition)
             && self.is_active(job.partition)
         {
