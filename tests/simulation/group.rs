@@ -3,6 +3,7 @@
 
 mod callbacks;
 mod mutants;
+mod recordings;
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;

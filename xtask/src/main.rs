@@ -51,8 +51,8 @@ enum Command {
     Kafka(kafka::Arguments),
     /// Run many seeds of the group simulation, on every processor.
     ///
-    /// Each seed is a consumer group with crashes, cuts, stalls, failing commits and more, in one of
-    /// the three protocols, held to every promise. Stops at the first seed that breaks one and
+    /// Each seed is a consumer group with crashes, cuts, stalls, failing commits and more, in one
+    /// of the three protocols, held to every promise. Stops at the first seed that breaks one and
     /// prints it as small as it gets. Example: cargo xtask soak --seeds 20000
     Soak(soak::Arguments),
     /// Build the plugin into target/plugin/ and check it: no import, bounded memory, plain MVP.

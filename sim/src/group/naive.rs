@@ -101,7 +101,11 @@ impl Naive {
             self.commit();
         }
         if self.trouble.stopping && !self.ended {
-            self.commit();
+            let owned: Vec<u32> = self.client.owned.iter().copied().collect();
+            if !owned.is_empty() {
+                self.revoked(shared, owned);
+                self.client.serve(shared.now, shared.now < self.trouble.cut, shared.wire);
+            }
             self.client.close(shared.now, shared.wire);
             self.ended = true;
         }

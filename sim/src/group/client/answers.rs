@@ -107,10 +107,8 @@ impl Client {
             Code::Ok => {}
             Code::UnreleasedInstance | Code::FencedInstance => return self.die(code),
             _ if self.join == Join::Init || self.evicted => return,
-            _ => {
-                self.generation = 0;
-                return self.lose_all();
-            }
+            // The epoch shows as it was; only the flag tells.
+            _ => return self.lose_all(),
         }
         if self.evicted || self.exceeded || self.join == Join::Init {
             return;

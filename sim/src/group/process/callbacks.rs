@@ -65,7 +65,11 @@ impl Process {
         for (_, number, assignment) in due {
             if self.assignment(number) == Some(assignment) {
                 self.forget(number);
-                let resume = self.resume(shared, number);
+                let resume = match self.resume(shared, number) {
+                    // Who asked knows where the client begins: a debt may stand there.
+                    Resumed::Empty(None) => Resumed::Empty(Some(Offset::ZERO)),
+                    resume => resume,
+                };
                 let partition = partition(number);
                 self.tell(shared, Action::Position { partition, assignment, resume });
             }
