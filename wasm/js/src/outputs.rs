@@ -2,7 +2,6 @@
 
 use js_sys::Object;
 use rebalance_guard::{Output, Partition};
-use wasm_bindgen::JsValue;
 
 use crate::names::Names;
 use crate::write::{self, big, place, set, tagged};
@@ -93,6 +92,6 @@ fn moved(kind: &str, partition: Partition, [from, to]: [u64; 2], names: &Names) 
 
 fn backing_off(kind: &str, back_off: u64) -> Object {
     let object = tagged("kind", kind);
-    set(&object, "backOff", JsValue::from(big(back_off)));
+    set(&object, "backOff", big(back_off));
     object
 }
