@@ -17,6 +17,7 @@ pub mod memory;
 pub mod native;
 pub mod plugin;
 pub mod record;
+pub mod recording;
 pub mod recovery;
 pub mod sink;
 pub mod workers;

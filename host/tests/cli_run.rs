@@ -126,3 +126,36 @@ fn fewer_guard_partitions_than_the_topics_have_are_refused_at_the_start() {
     let said = gateway.stderr();
     assert!(said.contains("`partitions` below [guard] is 2, but the topics have 3"), "{said}");
 }
+
+#[test]
+fn what_a_gateway_records_is_answered_alike_in_a_replay() {
+    let kafka = Kafka::with(20, 10);
+    let folder = scratch("recorded");
+    let file = folder.path("incident.jsonl");
+    let mut gateway = kafka.run("records", &["--record", &file]);
+    gateway.until("every record", |it| it.stdout().lines().count() == 20);
+    gateway.signal("-TERM");
+    assert_eq!(gateway.code(), 0, "{}", gateway.stderr());
+    let text = std::fs::read_to_string(&file).expect("the recording");
+    for told in ["assign", "admit", "complete", "commit_answer", "revoke"] {
+        assert!(text.contains(&format!("\"do\":\"{told}\"")), "no {told} in {text}");
+    }
+    assert!(text.contains("\"topic\":\"orders\""), "{text}");
+    let replayed = cli_support::run(&["replay", &file, "--quiet", "--model"]);
+    assert_eq!(replayed.code, 0, "{}\n{text}", replayed.stderr);
+}
+
+#[test]
+fn a_recording_that_cannot_be_made_is_refused_at_the_start() {
+    let refused = cli_support::run(&[
+        "run",
+        "--bootstrap=localhost:1",
+        "--topic=orders",
+        "--group=g",
+        "--guard=key_policy=optional",
+        "--record=/nowhere/incident.jsonl",
+    ]);
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    let said = "the recording /nowhere/incident.jsonl cannot be made: No such file or directory";
+    assert!(refused.stderr.contains(said), "{}", refused.stderr);
+}

@@ -2,6 +2,8 @@
 //! answers as the file expects, and all three alike. `docs/field-reports.md` says whose they are.
 #![forbid(unsafe_code)]
 
+mod recording;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

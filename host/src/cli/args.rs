@@ -102,6 +102,17 @@ pub(crate) struct RunArgs {
     /// its partition wait for it.
     #[arg(long, env = "RG_DEAD_LETTER_TOPIC", hide_env_values = true, value_name = "TOPIC")]
     pub(crate) dead_letter_topic: Option<String>,
+    /// Record what the guard is told and answers, for `rebalance-guard replay`. The files of an
+    /// earlier recording are kept as FILE.1 (the newest) to FILE.7.
+    #[arg(long, env = "RG_RECORD", hide_env_values = true, value_name = "FILE")]
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) record: Option<String>,
+    /// Size that all files of the recording may have together; 64 by default. The newest is kept.
+    #[arg(long, env = "RG_RECORD_MIB", hide_env_values = true, value_name = "MIB")]
+    pub(crate) record_mib: Option<String>,
+    /// Keys in the recording: hashed (default; equal keys stay equal) or plain.
+    #[arg(long, env = "RG_RECORD_KEYS", hide_env_values = true, value_name = "FORM")]
+    pub(crate) record_keys: Option<String>,
     /// Logs on stderr: human (default) or json.
     #[arg(long, env = "RG_LOG", hide_env_values = true, value_name = "FORM")]
     pub(crate) log: Option<String>,

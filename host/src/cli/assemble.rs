@@ -12,6 +12,7 @@ use crate::engine::Engine;
 use crate::gateway::{EngineFactory, Protocol, Settings, StartAt};
 use crate::native::NativeEngine;
 use crate::plugin::{self, Digest, Limits, Plugin};
+use crate::recording::Recording;
 use crate::recovery::Recovering;
 use crate::sink::{Durability, HttpSettings, HttpSink, NdjsonSink, Sink};
 use crate::workers::Order;
@@ -35,7 +36,10 @@ pub(crate) fn embedded_sha256() -> Option<String> {
 }
 
 /// The parts of the gateway that `config` describes. Opens the sink and loads the plugin.
-pub(crate) fn settings(config: &RunConfig) -> Result<Settings, Refused> {
+pub(crate) fn settings(
+    config: &RunConfig,
+    recording: Option<&Recording>,
+) -> Result<Settings, Refused> {
     Ok(Settings {
         bootstrap: config.bootstrap.clone(),
         topics: config.topics.clone(),
@@ -49,7 +53,7 @@ pub(crate) fn settings(config: &RunConfig) -> Result<Settings, Refused> {
         start_at: if config.start_at_end { StartAt::Latest } else { StartAt::Earliest },
         client: config.client_settings().map(|(n, v)| (n.to_owned(), v.to_owned())).collect(),
         guard: config.guard.config,
-        engine: engine(&config.engine)?,
+        engine: recorded(engine(&config.engine)?, recording),
         key: config.key.clone(),
         order: match config.order {
             OrderName::Partition => Order::Partition,
@@ -62,6 +66,27 @@ pub(crate) fn settings(config: &RunConfig) -> Result<Settings, Refused> {
         drain: Duration::from_millis(config.guard.drain),
         bytes_max: Settings::BYTES_MAX,
         control: None,
+    })
+}
+
+/// The recording that `config` asks for.
+pub(crate) fn recording(config: &RunConfig) -> Result<Option<Recording>, Refused> {
+    let Some(path) = &config.record else { return Ok(None) };
+    let bytes_max = u64::from(config.record_mib) << 20;
+    Recording::create(path, bytes_max, config.record_plain_keys, config.topics.clone())
+        .map(Some)
+        .map_err(|error| {
+            let path = path.display();
+            Refused::start(format!("the recording {path} cannot be made: {error}; check --record"))
+        })
+}
+
+/// The same engines under the recording, if there is one.
+pub(crate) fn recorded(mut factory: EngineFactory, recording: Option<&Recording>) -> EngineFactory {
+    let Some(recording) = recording.cloned() else { return factory };
+    EngineFactory::new(move |config: &Config| {
+        let engine = factory.make(config)?;
+        Ok(Box::new(recording.of(engine, config)) as Box<dyn Engine>)
     })
 }
 

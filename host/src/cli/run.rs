@@ -45,8 +45,10 @@ fn announce(config: &RunConfig) {
 }
 
 fn start(config: &RunConfig) -> u8 {
-    let mut settings = match assemble::settings(config) {
-        Ok(settings) => settings,
+    let assembled = assemble::recording(config)
+        .and_then(|recording| Ok((assemble::settings(config, recording.as_ref())?, recording)));
+    let (mut settings, recording) = match assembled {
+        Ok(assembled) => assembled,
         Err(refused) => {
             tracing::error!("{}", refused.why);
             return refused.code;
@@ -58,7 +60,7 @@ fn start(config: &RunConfig) -> u8 {
     let (journal, engine) = (control.clone(), config.engine.clone());
     let reload = move || match assemble::reloaded(&engine) {
         Ok(factory) => {
-            if !control.reload(factory) {
+            if !control.reload(assemble::recorded(factory, recording.as_ref())) {
                 tracing::warn!("the gateway is busy with another reload");
             }
         }

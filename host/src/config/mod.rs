@@ -54,6 +54,12 @@ pub struct RunConfig {
     pub workers: usize,
     /// Where given-up records go.
     pub dead_letter_topic: Option<String>,
+    /// Where what the guard is told is recorded.
+    pub record: Option<PathBuf>,
+    /// Size that the files of the recording may have together, in MiB.
+    pub record_mib: u32,
+    /// Whether keys are recorded as they are.
+    pub record_plain_keys: bool,
     /// Whether logs are JSON.
     pub log_json: bool,
     /// Which logs are written, in the words of `RUST_LOG`.
@@ -113,7 +119,7 @@ impl RunConfig {
         let text = self.given.get(name).map(|given| given.text.as_str());
         let text = text.or_else(|| Setting::default_of(name))?;
         Some(match name {
-            "workers" => text.to_owned(),
+            "workers" | "record_mib" => text.to_owned(),
             "sink" => print::quoted(&print::without_user(text)),
             _ => print::quoted(text),
         })
@@ -147,8 +153,11 @@ impl Reader<'_> {
             sink_timeout: self.span("sink_timeout"),
             sync_each: self.one_of("file_sync", &["each", "end"]) == "each",
             order: self.order(),
-            workers: self.workers(),
+            workers: usize::try_from(self.count("workers", 1, 1_024)).unwrap_or(1),
             dead_letter_topic: self.optional("dead_letter_topic"),
+            record: self.optional("record").map(PathBuf::from),
+            record_mib: self.count("record_mib", 8, 65_536),
+            record_plain_keys: self.one_of("record_keys", &["hashed", "plain"]) == "plain",
             log_json: self.one_of("log", &["human", "json"]) == "json",
             log_filter: self.text("log_filter"),
             guard: self.guard(client.number("max.poll.interval.ms", MAX_POLL_MS)),
@@ -349,18 +358,19 @@ impl Reader<'_> {
         }
     }
 
-    fn workers(&mut self) -> usize {
-        let given = self.given("workers");
+    /// A whole number from `least` to `most`.
+    fn count(&mut self, name: &str, least: u32, most: u32) -> u32 {
+        let given = self.given(name);
         let text = given.as_ref().map(|given| given.text.as_str());
-        let read = number::<u16>(text.or_else(|| Setting::default_of("workers")).unwrap_or(""));
-        match (read, given) {
-            (Ok(workers @ 1..=1_024), _) => usize::from(workers),
-            (_, given) => {
+        match number::<u32>(text.or_else(|| Setting::default_of(name)).unwrap_or("")) {
+            Ok(count) if (least..=most).contains(&count) => count,
+            _ => {
                 let at = given.as_ref().map_or(Origin::Default, |given| given.origin.clone());
                 let text = given.map_or_else(String::new, |given| given.text);
-                let what = format!("`workers` is `{text}`");
-                self.problem(&at, what, "set it to a whole number from 1 to 1024");
-                1
+                let what = format!("`{name}` is `{text}`");
+                let remedy = format!("set it to a whole number from {least} to {most}");
+                self.problem(&at, what, remedy);
+                least
             }
         }
     }

@@ -43,6 +43,9 @@ pub(crate) const SETTINGS: &[Setting] = &[
     setting("order", Some("partition")),
     setting("workers", Some("8")),
     setting("dead_letter_topic", None),
+    setting("record", None),
+    setting("record_mib", Some("64")),
+    setting("record_keys", Some("hashed")),
     setting("log", Some("human")),
     setting("log_filter", Some("info")),
 ];

@@ -96,7 +96,7 @@ impl<'a> Gateway<'a> {
             pool,
             letters,
             session,
-            topics: Topics::default(),
+            topics: Topics::of(&settings.topics),
             stop,
             observer,
             summary: Summary::default(),

@@ -13,6 +13,15 @@ pub(crate) struct Topics {
 }
 
 impl Topics {
+    /// A table in which these have the first numbers, in this order.
+    pub(crate) fn of(names: &[String]) -> Self {
+        let mut topics = Self::default();
+        for name in names {
+            topics.number(name);
+        }
+        topics
+    }
+
     /// The guard's name for partition `index` of `topic`.
     pub(crate) fn partition(&mut self, topic: &str, index: i32) -> Partition {
         Partition::new(self.number(topic), index)

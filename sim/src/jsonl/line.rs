@@ -1,6 +1,8 @@
 //! One line of a trace file as a call.
 
-use rebalance_guard::{CommitAnswer, Config, KeyPolicy, Offset, Outcome, Partition};
+use rebalance_guard::{
+    CommitAnswer, Config, HashKey, KeyPolicy, Offset, Outcome, Partition, Ticket,
+};
 use serde_json::Value;
 
 use super::Topics;
@@ -46,7 +48,7 @@ pub(super) enum Call {
         records: Vec<(Offered, Option<String>)>,
     },
     Answer {
-        ticket: String,
+        ticket: Named<Ticket>,
         outcome: Outcome,
     },
     CommitAnswer {
@@ -58,7 +60,14 @@ pub(super) enum Call {
     Polled,
     Tick,
     Snapshot(String),
-    Restore(String),
+    Restore(Named<Vec<u8>>),
+}
+
+/// A thing by the name that an earlier line gave it, or its bytes.
+#[derive(Clone, Debug)]
+pub(super) enum Named<T> {
+    Name(String),
+    Bytes(T),
 }
 
 /// When a line happens.
@@ -138,7 +147,7 @@ fn call(what: &str, fields: &mut Fields, topics: &mut Topics) -> Result<Call, Ba
         "polled" => Call::Polled,
         "tick" => Call::Tick,
         "snapshot" => Call::Snapshot(fields.need_text("as")?),
-        "restore" => Call::Restore(fields.need_text("from")?),
+        "restore" => restore(fields)?,
         "config" => return Err("`config` is the first line or none".into()),
         other => return Err(format!("there is nothing to do called `{other}`")),
     })
@@ -210,7 +219,7 @@ fn record(fields: &mut Fields, topics: &mut Topics) -> Result<(Offered, Option<S
     let key = match (fields.text("key")?, fields.text("key_hex")?) {
         (Some(_), Some(_)) => return Err("`key` and `key_hex` are two keys: keep one".into()),
         (Some(text), None) => Some(text.into_bytes()),
-        (None, Some(digits)) => Some(bytes(&digits)?),
+        (None, Some(digits)) => Some(bytes("key_hex", &digits)?),
         (None, None) => None,
     };
     fields.raw("key");
@@ -226,11 +235,26 @@ fn record(fields: &mut Fields, topics: &mut Topics) -> Result<(Offered, Option<S
 }
 
 fn answer(fields: &mut Fields, outcome: Outcome) -> Result<Call, Bad> {
-    Ok(Call::Answer { ticket: fields.need_text("ticket")?, outcome })
+    let ticket = match fields.text("ticket_hex")? {
+        None => Named::Name(fields.need_text("ticket")?),
+        Some(digits) => {
+            let ticket = bytes("ticket_hex", &digits)?.try_into().ok();
+            let ticket = ticket.and_then(|bytes| Ticket::from_bytes(&bytes));
+            Named::Bytes(ticket.ok_or("`ticket_hex` is no ticket: it has 24 bytes")?)
+        }
+    };
+    Ok(Call::Answer { ticket, outcome })
 }
 
-fn bytes(digits: &str) -> Result<Vec<u8>, Bad> {
-    let bad = || format!("`key_hex` must be pairs of hexadecimal digits, not {digits:?}");
+fn restore(fields: &mut Fields) -> Result<Call, Bad> {
+    Ok(Call::Restore(match fields.text("snapshot_hex")? {
+        None => Named::Name(fields.need_text("from")?),
+        Some(digits) => Named::Bytes(bytes("snapshot_hex", &digits)?),
+    }))
+}
+
+fn bytes(name: &str, digits: &str) -> Result<Vec<u8>, Bad> {
+    let bad = || format!("`{name}` must be pairs of hexadecimal digits");
     let pairs = digits.as_bytes().chunks(2);
     let byte = |pair: &[u8]| {
         let text = std::str::from_utf8(pair).ok().filter(|text| text.len() == 2)?;
@@ -274,8 +298,8 @@ fn commit_answer(word: &str) -> Result<CommitAnswer, Bad> {
     })
 }
 
-/// Reads the first line.
-pub(super) fn config(value: Value) -> Result<Config, Bad> {
+/// Reads the first line; numbers the topics that it lists.
+pub(super) fn config(value: Value, topics: &mut Topics) -> Result<Config, Bad> {
     let mut fields = Fields::of(value, "the first line")?;
     if fields.need_text("do")? != "config" {
         return Err("the first line must be `\"do\":\"config\"`".into());
@@ -306,8 +330,22 @@ pub(super) fn config(value: Value) -> Result<Config, Bad> {
         storm_at,
         storm_calm,
         stall_after,
-        first_assignment
+        first_assignment,
+        journal,
+        epoch,
+        jitter_seed
     );
+    if fields.has("hash_key") {
+        let halves: Vec<_> = fields.list("hash_key")?.iter().filter_map(Value::as_u64).collect();
+        let halves = <[u64; 2]>::try_from(halves);
+        config.hash_key = HashKey(halves.map_err(|_| "`hash_key` must be two whole numbers")?);
+    }
+    if fields.has("topics") {
+        for topic in fields.list("topics")? {
+            let name = topic.as_str().ok_or("`topics` must be a list of names")?;
+            topics.number(name);
+        }
+    }
     if let Some(policy) = fields.text("key_policy")? {
         config.key_policy = match policy.as_str() {
             "required" => KeyPolicy::Required,

@@ -1,18 +1,23 @@
 //! Trace files: one JSON object a line, the language in which a history is told to a guard.
 //! `docs/trace-format.md` is the contract.
 
+mod compare;
 mod fields;
+mod hashing;
 mod line;
 mod player;
+mod traces;
 mod words;
 mod write;
 
 use rebalance_guard::{Config, Partition};
 use serde_json::Value;
 
+pub use hashing::KeyHashing;
 use line::{Call, Line};
 pub use player::{Played, Player};
-pub use write::{Writer, lines};
+pub use traces::lines;
+pub use write::{Told, Writer};
 
 /// Topic names as the guard's numbers, in order of first mention.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +62,9 @@ impl File {
         let Some((first, text)) = numbered.next() else {
             return Err("the file is empty: its first line is `{\"do\":\"config\"}`".to_owned());
         };
-        let config = object(text).and_then(line::config).map_err(|bad| named(first, bad))?;
+        let config = object(text)
+            .and_then(|value| line::config(value, &mut topics))
+            .map_err(|bad| named(first, bad))?;
         let mut lines = Vec::new();
         for (number, text) in numbered {
             let line = object(text).and_then(|value| line::line(value, &mut topics));

@@ -1,7 +1,7 @@
-//! Histories as trace files: a recorder for hosts, and traces of the simulator.
+//! Histories as trace files, written while they happen.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher, RandomState};
+use std::fmt;
 
 use rebalance_guard::{
     CommitAnswer, Config, Input, KeyPolicy, Outcome, Output, Partition, Record, Reply, Resume,
@@ -9,14 +9,12 @@ use rebalance_guard::{
 };
 use serde_json::{Map, Value, json};
 
-use crate::model::Model;
-use crate::trace::{Action, Runner, Said, Step, Trace};
+use super::words;
+use crate::trace::Said;
 
 /// Writes what a guard is told, line by line.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Writer {
-    /// `None`: keys as they are.
-    hashing: Option<[RandomState; 2]>,
     /// Records offered so far; the next one's name.
     records: u64,
     names: HashMap<Ticket, String>,
@@ -27,21 +25,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// A writer; with `plain_keys` keys are written as they are, else as hashes that are equal when
-    /// the keys are, and mean nothing outside of this file.
-    pub fn new(plain_keys: bool) -> Self {
-        let hashing = (!plain_keys).then(|| [RandomState::new(), RandomState::new()]);
-        Self {
-            hashing,
-            records: 0,
-            names: HashMap::new(),
-            given: HashMap::new(),
-            places: HashMap::new(),
-        }
-    }
-
-    /// The first line.
-    pub fn config(&self, config: &Config) -> String {
+    /// The first line; `topics` are the names of the guard's topic numbers.
+    pub fn config(&self, config: &Config, topics: &[String]) -> String {
         let mut line = Map::new();
         let mut put = |name: &str, value: Value| line.insert(name.to_owned(), value);
         put("do", json!("config"));
@@ -70,18 +55,25 @@ impl Writer {
             hold_in_storm,
             stall_after,
             first_assignment,
-            key_age
+            key_age,
+            journal,
+            epoch,
+            jitter_seed
         );
+        put("hash_key", json!(config.hash_key.0));
         let policy = match config.key_policy {
             KeyPolicy::Required => "required",
             KeyPolicy::Optional => "optional",
         };
         put("key_policy", json!(policy));
+        if !topics.is_empty() {
+            put("topics", json!(topics));
+        }
         Value::Object(line).to_string()
     }
 
     /// The line of an input; `topic` names the guard's topic numbers.
-    pub fn input(&mut self, now: Tick, input: &Input<'_>, topic: impl Fn(u32) -> String) -> String {
+    pub fn input(&mut self, now: Tick, input: &Input<'_>, topic: impl Fn(u32) -> String) -> Told {
         let mut line = Line::new(now, &topic);
         match *input {
             Input::Assign { generation, partitions } => {
@@ -131,23 +123,37 @@ impl Writer {
             }
             Input::Polled => line.put("do", "polled"),
         }
-        Value::Object(line.fields).to_string()
+        Told(line.fields)
     }
 
     /// The line of time that passes.
-    pub fn tick(now: Tick) -> String {
-        json!({"do": "tick", "now": now.value()}).to_string()
+    pub fn tick(now: Tick) -> Told {
+        let mut line = Line::new(now, &|_| String::new());
+        line.put("do", "tick");
+        Told(line.fields)
+    }
+
+    /// The line that goes on from a snapshot's bytes. Names of tickets are forgotten: a ticket of
+    /// before is written as its bytes.
+    pub fn restore(&mut self, now: Tick, snapshot: &[u8]) -> Told {
+        self.names.clear();
+        self.given.clear();
+        self.places.clear();
+        let mut line = Line::new(now, &|_| String::new());
+        line.put("do", "restore");
+        line.put("snapshot_hex", digits(snapshot));
+        Told(line.fields)
     }
 
     /// The answer to the input written last, for the names of tickets.
     pub fn said(&mut self, input: &Input<'_>, reply: &Reply) {
         if let (Input::Admit(record), Reply::Verdict(verdict)) = (input, reply) {
-            let name = format!("r{}", self.records);
-            self.verdict(record.partition, record.offset.value(), name, verdict);
+            self.verdict(record.partition, record.offset.value(), verdict);
         }
     }
 
-    fn verdict(&mut self, partition: Partition, offset: u64, name: String, verdict: &Verdict) {
+    pub(super) fn verdict(&mut self, partition: Partition, offset: u64, verdict: &Verdict) {
+        let name = format!("r{}", self.records);
         if let Verdict::Run(ticket) | Verdict::Park(ticket, _) = verdict {
             self.places.insert((partition, offset, ticket.assignment().value()), name.clone());
             self.given.insert(name.clone(), 1);
@@ -179,14 +185,11 @@ impl Writer {
         fields.extend(named(record.partition, topic));
         let mut put = |name: &str, value: Value| fields.insert(name.to_owned(), value);
         put("offset", json!(record.offset.value()));
-        match record.key.map(|key| self.hashed(key)) {
+        match record.key.map(<[u8]>::to_vec) {
             None => put("key", Value::Null),
             Some(key) => match String::from_utf8(key) {
                 Ok(text) => put("key", json!(text)),
-                Err(bytes) => {
-                    let digits = bytes.as_bytes().iter().map(|byte| format!("{byte:02x}"));
-                    put("key_hex", json!(digits.collect::<String>()))
-                }
+                Err(bytes) => put("key_hex", json!(digits(bytes.as_bytes()))),
             },
         };
         if record.attempts > 0 {
@@ -199,18 +202,6 @@ impl Writer {
             put("leader_epoch", json!(epoch));
         }
         put("as", json!(format!("r{}", self.records)));
-    }
-
-    /// A blank or oversized key stays one: it cannot be used, and says nothing.
-    fn hashed(&self, key: &[u8]) -> Vec<u8> {
-        let usable = key.len() <= Record::KEY_BYTES_MAX && !key.trim_ascii().is_empty();
-        match &self.hashing {
-            Some([one, other]) if usable => {
-                format!("{:016x}{:016x}", one.hash_one(key), other.hash_one(key)).into_bytes()
-            }
-            Some(_) => Vec::new(),
-            None => key.to_vec(),
-        }
     }
 
     fn answer(&self, line: &mut Line<'_>, ticket: Ticket, outcome: Outcome) {
@@ -226,9 +217,41 @@ impl Writer {
         if outcome == (Outcome::Failed { permanent: true }) {
             line.put("permanent", true);
         }
-        let name = self.names.get(&ticket).cloned();
-        line.put("ticket", name.unwrap_or_else(|| format!("unknown {ticket}")));
+        match self.names.get(&ticket) {
+            Some(name) => line.put("ticket", name.as_str()),
+            None => line.put("ticket_hex", digits(&ticket.to_bytes())),
+        }
     }
+}
+
+/// One line, to which what was answered can be added.
+#[derive(Clone, Debug)]
+pub struct Told(Map<String, Value>);
+
+impl Told {
+    /// Lets the line expect this answer and exactly these outputs.
+    pub fn expecting(&mut self, said: &Said, outputs: &[Output]) {
+        let mut expected = words::said(said);
+        let kinds = outputs.iter().map(words::kind);
+        expected.insert("outputs".to_owned(), kinds.collect());
+        self.0.insert("expect".to_owned(), Value::Object(expected));
+    }
+
+    /// Lets the line leave its outputs where they are.
+    pub fn unpulled(&mut self) {
+        self.0.insert("pull".to_owned(), json!(false));
+    }
+}
+
+impl fmt::Display for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = serde_json::to_string(&self.0).map_err(|_| fmt::Error)?;
+        f.write_str(&text)
+    }
+}
+
+fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A line that takes shape.
@@ -313,67 +336,4 @@ const fn result_word(answer: CommitAnswer) -> &'static str {
         CommitAnswer::NotMine => "not_mine",
         CommitAnswer::Fatal => "fatal",
     }
-}
-
-/// A trace of the simulator as a file, names of tickets as the reference model gives them.
-/// Batches are written record by record.
-pub fn lines(trace: &Trace) -> String {
-    let mut writer = Writer::new(true);
-    let mut text = writer.config(&trace.config) + "\n";
-    let (mut model, mut runner) = (Model::new(trace.config), Runner::default());
-    let topic = |number: u32| if number == 0 { "t".to_owned() } else { format!("t{number}") };
-    for step in single_steps(trace) {
-        let answer = match &step.action {
-            Action::Tick => {
-                text += &(Writer::tick(step.now) + "\n");
-                runner.step(&mut model, &[], &step)
-            }
-            action => {
-                let line = runner.with_input(action, |input| {
-                    (writer.input(step.now, &input, topic), input.about_record())
-                });
-                text += &(line.0 + "\n");
-                let answer = runner.step(&mut model, &[], &step);
-                if let (Some((partition, offset)), Said::Reply(Ok(Reply::Verdict(verdict)))) =
-                    (line.1, &answer.said)
-                {
-                    let name = format!("r{}", writer.records);
-                    writer.verdict(partition, offset, name, verdict);
-                }
-                answer
-            }
-        };
-        answer.outputs.iter().for_each(|output| writer.pulled(output));
-    }
-    text
-}
-
-trait AboutRecord {
-    fn about_record(&self) -> Option<(Partition, u64)>;
-}
-
-impl AboutRecord for Input<'_> {
-    fn about_record(&self) -> Option<(Partition, u64)> {
-        match self {
-            Input::Admit(record) => Some((record.partition, record.offset.value())),
-            _ => None,
-        }
-    }
-}
-
-fn single_steps(trace: &Trace) -> Vec<Step> {
-    let mut steps = Vec::new();
-    for step in &trace.steps {
-        match &step.action {
-            Action::AdmitBatch(records) => {
-                let one = |record: &crate::trace::Offered| Step {
-                    now: step.now,
-                    action: Action::Admit(record.clone()),
-                };
-                steps.extend(records.iter().map(one));
-            }
-            _ => steps.push(step.clone()),
-        }
-    }
-    steps
 }
