@@ -259,11 +259,11 @@ impl Logic<'_> {
         let Some(slot) = active else {
             return Err(InputError::NotActive(partition));
         };
-        let Some(mark) = self.running_mark(slot) else {
+        let Some(highest) = self.rewind_highest(slot) else {
             return Err(InputError::ResumeUnknown(partition));
         };
-        if offset.value() > mark {
-            return Err(InputError::AboveMark { mark: offset_of(mark) });
+        if offset.value() > highest {
+            return Err(InputError::AboveMark { mark: offset_of(highest) });
         }
         if self.state.next_assignment == u64::MAX {
             return Err(InputError::AssignmentsSpent);
@@ -280,5 +280,13 @@ impl Logic<'_> {
         self.note_at(slot, offset.value(), Event::Assigned);
         self.schedule_commit(slot);
         Ok(Reply::Done)
+    }
+
+    /// Where a rewind may go at most: the mark; where nothing was admitted since the partition
+    /// began with nothing, the debt. Without that a held record that is gone would hold all others.
+    fn rewind_highest(&self, slot: u32) -> Option<u64> {
+        let entry = self.entry(slot);
+        let owed = || entry.debt.filter(|_| entry.start == Start::Empty).map(|debt| debt.offset);
+        self.running_mark(slot).or_else(owed)
     }
 }

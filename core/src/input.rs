@@ -222,10 +222,12 @@ pub enum InputError {
     NotActive(Partition),
     /// A rewind above the completion mark would step over unfinished work.
     AboveMark {
-        /// The completion mark, the highest offset to which a rewind may go.
+        /// The highest offset to which a rewind may go: the completion mark, or the debt of a
+        /// partition that began with nothing and has no mark yet.
         mark: Offset,
     },
-    /// A rewind while it is not known where reading resumes.
+    /// A rewind while it is not known where reading resumes, or in a partition that began with
+    /// nothing and had no record.
     ResumeUnknown(Partition),
     /// A position that says [`Resume::Unknown`] tells nothing.
     NoPosition,
@@ -249,10 +251,7 @@ impl fmt::Display for InputError {
                 partition.index, partition.topic
             ),
             Self::AboveMark { mark } => {
-                write!(
-                    f,
-                    "a rewind above the completion mark {mark} would step over unfinished work"
-                )
+                write!(f, "a rewind above {mark} would step over unfinished work")
             }
             Self::ResumeUnknown(partition) => write!(
                 f,

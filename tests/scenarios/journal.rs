@@ -54,7 +54,7 @@ fn refusals_are_kept_with_their_reason() {
             "0 p0 #1 @100: refused: offset does not move forward: last 100, in flight here",
             "0 p7 @3: refused: fenced: not owned",
             "0 - #1: stale answer",
-            "0 -: input refused: a rewind above the completion mark 101 would step over unfinished \
+            "0 -: input refused: a rewind above 101 would step over unfinished \
              work",
         ]
     );

@@ -111,6 +111,33 @@ fn a_debt_that_will_not_come_back_is_settled_by_a_rewind_to_the_mark() {
 }
 
 #[test]
+fn a_debt_in_a_partition_that_began_with_nothing_is_settled_by_a_rewind_to_it() {
+    let mut world = World::new();
+    world.assign("p0@?");
+    assert_eq!(world.admit("p0:100"), "hold: resume unknown");
+    assert_eq!(world.position("p0@none", 1), Ok(Reply::Done));
+    // 100 was compacted away in between.
+    assert_eq!(world.admit("p0:101"), "hold: owed 100");
+    let above = world.rewind("p0:101");
+    assert_eq!(above, Err(InputError::AboveMark { mark: crate::support::offset(100) }));
+    assert_eq!(world.rewind("p0:100"), Ok(Reply::Done));
+    assert_eq!(world.progress("p0").owed, None);
+    assert_eq!(world.mark("p0"), 100);
+    assert_eq!(world.admit("p0:101"), "run");
+}
+
+#[test]
+fn a_rewind_needs_a_mark_or_in_a_partition_that_began_with_nothing_a_debt() {
+    let mut world = World::new();
+    world.assign("p0@? p1@none");
+    assert_eq!(world.admit("p0:100"), "hold: resume unknown");
+    for what in ["p0:100", "p1:100"] {
+        let refused = Err(InputError::ResumeUnknown(partition(&what[..2])));
+        assert_eq!(world.rewind(what), refused, "{what}");
+    }
+}
+
+#[test]
 fn a_commit_answer_from_before_the_rewind_is_stale() {
     let mut world = World::new();
     world.assign("p0@100").finish("p0:100");

@@ -114,9 +114,10 @@ impl Gateway<'_> {
 
     /// A record was held that will not be offered again (compacted away, or dropped when the
     /// resume position came): nothing above it would ever be admitted. Reading goes on from the
-    /// mark; whether it does.
+    /// mark, or from the debt where nothing was admitted yet; whether it does.
     pub(super) fn settle_debt(&mut self, partition: Partition) -> Flow<bool> {
-        let mark = self.engine.progress(partition)?.and_then(|progress| progress.mark);
+        let progress = self.engine.progress(partition)?;
+        let mark = progress.and_then(|progress| progress.mark.or(progress.owed));
         let Some(mark) = mark else { return Ok(false) };
         let rewind = Input::Rewind { partition, offset: mark };
         let (topic, index) = self.name(partition);

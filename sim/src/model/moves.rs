@@ -254,11 +254,16 @@ impl Model {
     pub(super) fn rewind(&mut self, partition: Partition, to: u64) -> Result<Reply, InputError> {
         let active = |own: &&Own| own.phase == Phase::Active;
         let own = self.own(partition).filter(active).ok_or(InputError::NotActive(partition))?;
-        let (Some(_), Some(mark)) = (own.kind, own.mark()) else {
-            return Err(InputError::ResumeUnknown(partition));
+        // A partition that began with nothing has no mark before its first record.
+        let first_owed = own.owed.as_ref().map(|debt| debt.offset);
+        let highest = match own.kind {
+            None => None,
+            Some(Kind::Empty) => own.mark().or(first_owed),
+            Some(_) => own.mark(),
         };
-        if to > mark {
-            return Err(InputError::AboveMark { mark: own::offset(mark) });
+        let highest = highest.ok_or(InputError::ResumeUnknown(partition))?;
+        if to > highest {
+            return Err(InputError::AboveMark { mark: own::offset(highest) });
         }
         self.check_counter(1)?;
         let group = own.group;
