@@ -65,11 +65,7 @@ impl Process {
         for (_, number, assignment) in due {
             if self.assignment(number) == Some(assignment) {
                 self.forget(number);
-                let resume = match self.resume(shared, number) {
-                    // Who asked knows where the client begins: a debt may stand there.
-                    Resumed::Empty(None) => Resumed::Empty(Some(Offset::ZERO)),
-                    resume => resume,
-                };
+                let resume = self.resume(shared, number);
                 let partition = partition(number);
                 self.tell(shared, Action::Position { partition, assignment, resume });
             }
