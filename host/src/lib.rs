@@ -19,5 +19,6 @@ pub mod plugin;
 pub mod record;
 pub mod recording;
 pub mod recovery;
+pub mod simulate;
 pub mod sink;
 pub mod workers;

@@ -8,6 +8,7 @@ use clap_complete::Shell;
 
 use super::replay::ReplayArgs;
 use crate::demo::{DemoArgs, MemberArgs};
+use crate::simulate::SimulateArgs;
 
 /// Guarded Kafka consumption: every record takes effect once at the sink, while consumers crash,
 /// stall and rebalance.
@@ -28,6 +29,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Tell a recorded history to a guard and see what it answers. Needs no Kafka.
     Replay(ReplayArgs),
+    /// See what settings and faults cost a group, with and without the guard, in virtual time.
+    Simulate(SimulateArgs),
     /// Print a completion script for a shell.
     Completions {
         /// Which shell.

@@ -1,4 +1,4 @@
-//! The command line: `run`, `demo`, `replay`, `completions`.
+//! The command line: `run`, `demo`, `replay`, `simulate`, `completions`.
 
 mod args;
 mod assemble;
@@ -50,6 +50,7 @@ pub fn command() -> clap::Command {
         .version(env!("CARGO_PKG_VERSION"))
         .long_version(VERSION.as_str())
         .mut_subcommand("run", |run| run.after_long_help(args::run_help()))
+        .mut_subcommand("simulate", |simulate| simulate.after_long_help(crate::simulate::help()))
 }
 
 /// Runs the command that the process was started with.
@@ -70,6 +71,7 @@ fn dispatch(matches: &ArgMatches) -> u8 {
         }
         Command::Demo(args) => crate::demo::run(&args),
         Command::Replay(args) => replay::replay(&args),
+        Command::Simulate(args) => crate::simulate::run(&args),
         Command::Completions { shell } => {
             let mut out = Vec::new();
             clap_complete::generate(shell, &mut command(), "rebalance-guard", &mut out);

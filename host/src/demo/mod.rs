@@ -10,7 +10,7 @@ pub mod ledger;
 mod member;
 mod outcome;
 mod progress;
-mod random;
+pub(crate) mod random;
 mod report;
 mod script;
 mod traffic;

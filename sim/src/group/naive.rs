@@ -160,7 +160,9 @@ impl Naive {
         let done: Vec<Job> = done;
         for job in done {
             let deed = Deed::of(job.partition, job.offset, &job.entry);
-            if shared.sink.take(job.partition, deed, None) == Taken::Applied {
+            let taken = shared.sink.take(job.partition, deed, None);
+            shared.report.effect(self.member, job.partition, taken == Taken::Repeated);
+            if taken == Taken::Applied {
                 shared.report.outcome.latencies_ms.push(now.saturating_sub(job.entry.at));
             }
         }

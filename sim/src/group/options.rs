@@ -206,6 +206,8 @@ pub struct Options {
     pub copies: u8,
     /// Percent of records without a key.
     pub keyless: u8,
+    /// Whether headers of some records say that they were tried too often before.
+    pub worn: bool,
     /// Whether members have static ids (KIP-345).
     pub static_ids: bool,
     /// `session.timeout.ms`.
@@ -251,6 +253,7 @@ impl Default for Options {
             failing: 0,
             copies: 0,
             keyless: 0,
+            worn: false,
             static_ids: false,
             session_ms: 45_000,
             heartbeat_ms: 3_000,
@@ -319,6 +322,7 @@ impl Options {
             failing: [0, 5, 30][rng.usize(0..3)],
             copies: [0, 10, 40][rng.usize(0..3)],
             keyless: [0, 3, 30][rng.usize(0..3)],
+            worn: true,
             static_ids: rng.u8(0..4) == 0,
             session_ms: rng.u64(80..140),
             heartbeat_ms: rng.u64(8..20),

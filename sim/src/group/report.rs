@@ -44,6 +44,11 @@ pub enum Happened {
     Lost,
     /// Fetching stopped for want of room, or goes on.
     Paused(bool),
+    /// An effect took place at the sink; again, if it cannot tell.
+    Effect {
+        /// Whether it had taken place before.
+        repeated: bool,
+    },
     /// A member's process began or ended.
     Running(bool),
 }
@@ -172,6 +177,11 @@ impl Report {
     pub(super) fn moment(&mut self, partition: Option<u32>, what: Happened) {
         let (at, member) = (self.now, self.member);
         self.outcome.timeline.push(Moment { at, member, partition, what });
+    }
+
+    pub(super) fn effect(&mut self, member: usize, partition: u32, repeated: bool) {
+        let (at, what) = (self.now, Happened::Effect { repeated });
+        self.outcome.timeline.push(Moment { at, member, partition: Some(partition), what });
     }
 
     pub(super) fn phase(&mut self, partition: u32, phase: Phase) {

@@ -1,9 +1,11 @@
 //! One guard, everything it was told, and the oracle beside it.
 
-use rebalance_guard::{Config, ConfigError, Guard, Partition, Phase, Progress, Tick};
+use rebalance_guard::{
+    Config, ConfigError, Ended, Guard, Output, Partition, Phase, Progress, Tick,
+};
 
 use super::options::Without;
-use super::report::Report;
+use super::report::{Happened, Report};
 use crate::oracle::{Broken, Oracle};
 use crate::trace::{Action, Answer, Runner, Step, Trace};
 use crate::{Census, Heap};
@@ -76,6 +78,13 @@ impl Seat {
         let first = self.runner.tickets.len() as u64 + 1;
         let step = Step { now: Tick::new(now).unwrap_or(Tick::MAX), action };
         let answer = self.runner.step(&mut self.guard, &self.trace.partitions, &step);
+        for output in &answer.outputs {
+            if let Output::Sealed(sealed) = output
+                && sealed.ended == Ended::Lost
+            {
+                report.moment(Some(number(sealed.partition)), Happened::Lost);
+            }
+        }
         self.note_phases(&answer, report);
         if let Some(oracle) = &mut self.oracle {
             census.count(&step, &answer);

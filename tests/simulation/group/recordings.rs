@@ -33,7 +33,7 @@ fn options(protocol: Protocol, (case, static_ids, acts): Case) -> Options {
         partitions: 6,
         rate: 0,
         // A crashed member that is refused ends there, and is not started again.
-        produce_ms: if crash { 24_000 } else { 40_000 },
+        produce_ms: if crash { 28_000 } else { 40_000 },
         settle_ms: 0,
         session_ms: 6_000,
         heartbeat_ms: 1_000,

@@ -5,7 +5,6 @@ use rebalance_guard::{Offset, Phase, Tick};
 use super::{HandOver, Process, Shared};
 use crate::group::client::Client;
 use crate::group::report::Callback;
-use crate::group::report::Happened;
 use crate::group::seat::partition;
 use crate::trace::{Action, LostScope, Resumed};
 
@@ -130,9 +129,6 @@ impl Process {
 
     /// Lost: nothing is flushed, nothing committed.
     fn give_up(&mut self, shared: &mut Shared<'_>, partitions: &[u32]) {
-        for number in partitions {
-            shared.report.moment(Some(*number), Happened::Lost);
-        }
         let named = partitions.iter().map(|number| partition(*number)).collect();
         self.tell(shared, Action::Lost(LostScope::Some(named)));
         if self.rejoin.is_some() {

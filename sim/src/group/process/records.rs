@@ -98,7 +98,7 @@ impl Process {
             partition: partition(number),
             offset,
             key: entry.key_bytes(),
-            attempts: attempts(entry),
+            attempts: if shared.options.worn { attempts(entry) } else { 0 },
             namespace: 0,
             leader_epoch: Some(entry.epoch),
         };

@@ -104,6 +104,7 @@ impl Process {
             }
             Taken::Applied => {
                 shared.report.count("sink applied");
+                shared.report.effect(self.member, job.partition, false);
                 shared.report.outcome.latencies_ms.push(shared.now.saturating_sub(entry.at));
             }
             Taken::Absorbed | Taken::Repeated => shared.report.count("sink absorbed"),
