@@ -11,6 +11,7 @@ mod loss;
 mod metadata;
 mod outage;
 mod reload;
+mod signals;
 mod start;
 
 use std::sync::Arc;
