@@ -18,6 +18,8 @@ use rebalance_guard_tests::plugin::{EngineSubject, plugin};
 const STEPS: usize = 200;
 /// Steps between two reloads of the plugin.
 const RELOAD: usize = 90;
+/// One trace in so many compares the snapshots after every step.
+const EVERY_STEP: u64 = 20;
 /// So many by default; `RG_TRACES` says otherwise.
 const TRACES: u64 = 10_000;
 /// How often every kind must be met in so many.
@@ -41,6 +43,10 @@ fn compare(seed: u64, met: &mut Met) {
         assert_eq!(plugin.poll_timeout(), again.poll_timeout(), "seed {seed}, step {number}");
         note_input(&step.action, met);
         note_answer(&answer, met);
+        if seed.is_multiple_of(EVERY_STEP) {
+            let alike = snapshot(&mut plugin.0) == snapshot(&mut again.0);
+            assert!(alike, "seed {seed}, step {number} {step:?}: the snapshots differ");
+        }
         if number % RELOAD == RELOAD - 1 {
             reload(seed, &config, &mut plugin, &mut again);
         }
@@ -50,6 +56,10 @@ fn compare(seed: u64, met: &mut Met) {
     assert_eq!(plugin.0.owned(), native.0.owned(), "seed {seed}");
 }
 
+fn snapshot(engine: &mut dyn Engine) -> Vec<u8> {
+    engine.snapshot().expect("alive").expect("the buffer was made for it")
+}
+
 /// A fresh instance goes on from the snapshot, whose bytes are the native guard's.
 fn reload(
     seed: u64,
@@ -57,9 +67,6 @@ fn reload(
     running: &mut EngineSubject<PluginEngine>,
     native: &mut EngineSubject<NativeEngine>,
 ) {
-    let snapshot = |engine: &mut dyn Engine| {
-        engine.snapshot().expect("alive").expect("the buffer was made for it")
-    };
     let bytes = snapshot(&mut running.0);
     assert!(bytes == snapshot(&mut native.0), "seed {seed}: the snapshots differ");
     let mut fresh = plugin().start(config).expect("it starts");

@@ -44,6 +44,20 @@ fn announce(config: &RunConfig) {
     }
 }
 
+/// The broker's `offset.metadata.max.bytes` unless it was set.
+const BROKERS_METADATA_MAX: u16 = 4_096;
+
+fn warn_of_metadata(config: &RunConfig) {
+    let metadata_max = config.guard.config.metadata_max;
+    if metadata_max > BROKERS_METADATA_MAX {
+        tracing::warn!(
+            metadata_max,
+            "a broker takes {BROKERS_METADATA_MAX} bytes of commit metadata unless its \
+             offset.metadata.max.bytes says more; of a longer one only the offset is committed"
+        );
+    }
+}
+
 fn start(config: &RunConfig) -> u8 {
     let assembled = assemble::recording(config)
         .and_then(|recording| Ok((assemble::settings(config, recording.as_ref())?, recording)));
@@ -54,6 +68,7 @@ fn start(config: &RunConfig) -> u8 {
             return refused.code;
         }
     };
+    warn_of_metadata(config);
     let (handle, signal) = gateway::stop_signal();
     let (control, requests) = gateway::control();
     settings.control = Some(requests);
