@@ -25,6 +25,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "rebalance-guard-sim",
         ],
     ),
+    ("tests/core", &["rebalance-guard", "rebalance-guard-sim"]),
     ("xtask", &[]),
     ("xtask/js-glue", &[]),
 ];

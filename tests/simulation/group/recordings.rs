@@ -1,6 +1,8 @@
 //! The simulated coordinator beside recordings of a real broker, line by line: what each member
 //! saw, in its own order.
 
+use std::path::Path;
+
 use rebalance_guard_sim::group::{
     Act, Callback, Happened, Options, Outcome, Planned, Protocol, run,
 };
@@ -99,8 +101,11 @@ fn recorded(protocol: Protocol, case: &str) -> Vec<String> {
         Protocol::Cooperative => "cooperative",
         Protocol::Consumer => "consumer",
     };
-    let path = format!("{}/../tests/recordings/{name}-{case}.txt", env!("CARGO_MANIFEST_DIR"));
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let name = format!("tests/recordings/{name}-{case}.txt");
+    let above = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
+    let mut found = above.map(|folder| folder.join(&name)).filter(|path| path.is_file());
+    let path = found.next().unwrap_or_else(|| panic!("no {name} above this package"));
+    let text = std::fs::read_to_string(&path).expect("a recording is text");
     text.lines().map(String::from).collect()
 }
 

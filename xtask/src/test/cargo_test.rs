@@ -40,13 +40,14 @@ pub(super) fn run_cargo(run: &mut Run<'_>, cargo: &mut Command, prefix: &str) ->
 /// What cargo is told for each part.
 fn selection(part: Option<Part>) -> &'static [&'static str] {
     const OURS: &str = "--package=rebalance-guard-tests";
+    const CORES: &str = "--package=rebalance-guard-core-tests";
     match part {
         Some(Part::Core) => &["--package=rebalance-guard"],
         Some(Part::Host) => &["--package=rebalance-guard-host", "--package=rebalance-guard-fence"],
-        Some(Part::Sim) => &["--package=rebalance-guard-sim", OURS, "--lib", "--test=simulation"],
+        Some(Part::Sim) => &["--package=rebalance-guard-sim", CORES, "--lib", "--test=simulation"],
         Some(Part::Style) => &[OURS, "--test=house"],
         Some(Part::Plugin) => &["--package=rebalance-guard-wasm", OURS, "--lib", "--test=plugin"],
-        Some(Part::Scenarios) => &[OURS, "--test=scenarios"],
+        Some(Part::Scenarios) => &[CORES, "--test=scenarios"],
         Some(Part::Mock) => &[OURS, "--test=mock_cluster"],
         Some(Part::Kafka) => &[OURS, "--test=kafka", "--test=run"],
         Some(Part::Docs | Part::Fence | Part::Js) | None => &["--workspace"],
