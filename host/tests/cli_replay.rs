@@ -63,3 +63,21 @@ fn a_file_that_is_no_trace_is_refused_with_the_line_and_what_to_do() {
     assert!(text(&output.stderr).contains("cannot be read"), "{output:?}");
     assert_eq!(output.status.code(), Some(2));
 }
+
+#[test]
+fn a_folder_without_the_package_for_node_is_named_with_what_to_do() {
+    let folder = std::env::temp_dir();
+    let folder = folder.to_str().expect("text");
+    let output = replay(&file("js", GOOD), &["--engine", "js", "--js-package", folder]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(text(&output.stderr).contains("has no replay.mjs: give the folder of the package"));
+}
+
+#[test]
+fn a_trace_that_goes_on_from_bytes_is_refused_by_the_reference_model_with_a_word() {
+    let restored = format!("{GOOD}{{\"do\":\"restore\",\"snapshot_hex\":\"00\"}}\n");
+    let output = replay(&file("bytes", &restored), &[]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("line 5: the snapshot's bytes are refused"), "{said}");
+}

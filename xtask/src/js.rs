@@ -33,6 +33,7 @@ pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
     let source = workspace.root().join("wasm/js");
     copy(&source.join("package.json"), &folder.join("package.json"))?;
     copy(&source.join("README.md"), &folder.join("README.md"))?;
+    copy(&source.join("replay.mjs"), &folder.join("replay.mjs"))?;
     for kind in ["bundler", "web"] {
         let file = folder.join(kind).join("package.json");
         fs::write(&file, "{ \"type\": \"module\" }\n").context("no package.json")?;
@@ -64,10 +65,15 @@ fn major(version: &str) -> Option<u32> {
 /// Node's tests of the package, and its declarations under the TypeScript compiler.
 pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     let package = build(workspace)?.canonicalize().context("no package")?;
+    let mut cargo = workspace.cargo(&["build", "--locked", "--package", "rebalance-guard-host"]);
+    shell::run(&mut cargo)?;
+    let binary = workspace.target().join("debug/rebalance-guard").canonicalize();
+    let binary = binary.context("no binary to compare with")?;
     let source = workspace.root().join("wasm/js");
     let tests = files(&source.join("test"), ".test.mjs")?;
     let mut node = Command::new("node");
     node.current_dir(&source).arg("--test").args(tests).env("RG_JS_PACKAGE", &package);
+    node.env("RG_BINARY", &binary);
     shell::run(&mut node)?;
     let mut npm = Command::new("npm");
     shell::run(npm.current_dir(&source).args(["ci", "--no-audit", "--no-fund"]))?;

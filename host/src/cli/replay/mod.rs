@@ -1,5 +1,7 @@
 //! `replay`: tell a recorded or written history to a guard and see what it answers.
 
+mod js;
+
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -7,7 +9,7 @@ use rebalance_guard::{
     Config, Input, InputError, Output, Partition, Progress, Record, Reply, Storm, Tick, Ticket,
     Verdict, Waiting,
 };
-use rebalance_guard_sim::jsonl::{File, Player};
+use rebalance_guard_sim::jsonl::{File, Played, Player};
 use rebalance_guard_sim::{Model, Subject};
 
 use super::{assemble, exit, print};
@@ -30,6 +32,10 @@ pub(crate) struct ReplayArgs {
     /// SHA-256 that the plugin file must have.
     #[arg(long, value_name = "DIGITS", requires = "plugin")]
     plugin_sha256: Option<String>,
+    /// Folder of the package for Node, which `cargo xtask js` builds as target/js.
+    #[arg(long, value_name = "FOLDER", required_if_eq("engine", "js"))]
+    #[arg(env = "RG_JS_PACKAGE", hide_env_values = true)]
+    js_package: Option<PathBuf>,
     /// Tell it to the reference model as well; both must answer alike.
     #[arg(long)]
     model: bool,
@@ -42,6 +48,8 @@ pub(crate) struct ReplayArgs {
 enum Answers {
     Native,
     Plugin,
+    /// The package for Node, in --js-package.
+    Js,
 }
 
 const HELP: &str = r#"Prints one answer a line. The first line whose answer is not the expected
@@ -70,6 +78,9 @@ pub(crate) fn replay(args: &ReplayArgs) -> u8 {
             return exit::SETTINGS;
         }
     };
+    if let (Answers::Js, Some(package)) = (args.engine, &args.js_package) {
+        return js::replay(package, &args.file, &file, args.model, args.quiet);
+    }
     let engine = match engine(args, file.config()) {
         Ok(engine) => engine,
         Err(why) => {
@@ -103,14 +114,26 @@ pub(crate) fn replay(args: &ReplayArgs) -> u8 {
             return exit::FAILED;
         }
         let told = model.as_mut().and_then(|(player, model)| player.step(model));
-        if let Some(Ok(model)) = told
-            && model.shown != played.shown
-        {
-            eprintln!("line {}: the model answers otherwise:\n{}", played.line, model.shown);
-            return exit::FAILED;
+        if let Some(code) = told.and_then(|told| beside(told, &played.shown)) {
+            return code;
         }
     }
     exit::OK
+}
+
+/// The exit code if the model cannot play the line, or answers otherwise.
+fn beside(told: Result<Played, String>, shown: &str) -> Option<u8> {
+    match told {
+        Ok(model) if model.shown == shown => None,
+        Ok(model) => {
+            eprintln!("line {}: the model answers otherwise:\n{}", model.line, model.shown);
+            Some(exit::FAILED)
+        }
+        Err(why) => {
+            eprintln!("{why}; try without --model");
+            Some(exit::SETTINGS)
+        }
+    }
 }
 
 fn read(args: &ReplayArgs) -> Result<File, String> {
@@ -122,7 +145,7 @@ fn read(args: &ReplayArgs) -> Result<File, String> {
 
 fn engine(args: &ReplayArgs, config: &Config) -> Result<Box<dyn Engine>, String> {
     let name = match (args.engine, &args.plugin, &args.plugin_sha256) {
-        (Answers::Native, ..) => EngineName::Native,
+        (Answers::Native | Answers::Js, ..) => EngineName::Native,
         (Answers::Plugin, Some(path), Some(sha256)) => {
             EngineName::File { path: path.clone(), sha256: sha256.clone() }
         }
