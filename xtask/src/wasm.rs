@@ -16,13 +16,14 @@ use crate::shell;
 pub(crate) const PLUGIN_VARIABLE: &str = "RG_PLUGIN_WASM";
 
 /// The functions of wasm/ABI.md.
-const FUNCTIONS: [&str; 20] = [
+const FUNCTIONS: [&str; 26] = [
     "rg_abi_version",
     "rg_admit",
     "rg_admit_batch",
     "rg_answer",
     "rg_buffer_len",
     "rg_buffer_offset",
+    "rg_commit_metadata",
     "rg_counters",
     "rg_handle",
     "rg_handle_timeout",
@@ -30,13 +31,18 @@ const FUNCTIONS: [&str; 20] = [
     "rg_init",
     "rg_init_bytes",
     "rg_is_live",
+    "rg_journal",
     "rg_now",
     "rg_owned",
     "rg_partition_counters",
     "rg_poll_outputs",
     "rg_poll_timeout",
     "rg_progress",
+    "rg_restore",
+    "rg_snapshot",
+    "rg_snapshot_len",
     "rg_storm",
+    "rg_waiting",
 ];
 
 /// Builds the plugin into `target/plugin/`; returns its absolute path.
