@@ -52,7 +52,7 @@ fn every_xtask_command_in_a_document_exists() {
 }
 
 /// Cargo's own, which documents use as well.
-const FLAGS_OF_CARGO: &[&str] = &["release", "package", "open"];
+const FLAGS_OF_CARGO: &[&str] = &["release", "package", "open", "locked"];
 
 #[test]
 fn every_flag_in_a_document_exists() {

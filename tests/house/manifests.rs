@@ -25,7 +25,8 @@ const ARROWS: &[(&str, &[&str])] = &[
             "rebalance-guard-sim",
         ],
     ),
-    ("tests/core", &["rebalance-guard", "rebalance-guard-sim"]),
+    ("tests/core", &["rebalance-guard", "rebalance-guard-sim", "rebalance-guard-wasm"]),
+    ("fuzz", &["rebalance-guard", "rebalance-guard-core-tests"]),
     ("xtask", &[]),
     ("xtask/js-glue", &[]),
 ];

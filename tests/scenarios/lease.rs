@@ -43,6 +43,22 @@ fn the_lease_runs_from_the_assign_that_ended_owning_nothing() {
 }
 
 #[test]
+fn a_poll_while_nothing_is_owned_leaves_no_more_than_a_tick_does() {
+    let (mut polled, mut ticked) = (World::new(), World::new());
+    polled.assign("p0@0").at(60_000).revoke("p0", 60_000).drain();
+    ticked.assign("p0@0").at(60_000).revoke("p0", 60_000).drain();
+    polled.poll(500_000);
+    ticked.tick(500_000);
+    let state = |world: &World| {
+        let mut bytes = vec![0; world.guard.snapshot_len()];
+        let len = world.guard.snapshot(&mut bytes).expect("the room was measured");
+        bytes.truncate(len);
+        bytes
+    };
+    assert_eq!(state(&polled), state(&ticked));
+}
+
+#[test]
 fn a_replacement_of_what_is_owned_does_not_renew_the_lease() {
     let mut world = World::new();
     world.assign("p0@0").at(60_000).assign("p0@0");

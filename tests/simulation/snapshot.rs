@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use rebalance_guard::{
     Config, Guard, Input, InputError, Output, Partition, Progress, Record, Reply, RestoreError,
-    Storm, Tick, Ticket, Verdict, Waiting, reseal_snapshot,
+    Storm, Tick, Ticket, Verdict, Waiting, reseal_snapshot, snapshot_len_max,
 };
 use rebalance_guard_sim::{Heap, Subject, difference, random, run};
 
@@ -124,6 +124,17 @@ fn counters_and_journal_are_restored_too() {
         assert!(other.journal().eq(guard.journal()));
         assert_eq!(other.waiting(), guard.waiting());
         None
+    });
+}
+
+#[test]
+fn no_snapshot_is_longer_than_what_hosts_make_room_for() {
+    for_each_seed(seeds(100), |seed| {
+        let trace = random::trace(seed, STEPS);
+        let mut guard = core(trace.config);
+        run(&trace, &mut guard);
+        let (len, most) = (guard.snapshot_len() as u64, snapshot_len_max(&trace.config));
+        (len > most).then(|| format!("{trace}{len} bytes, said to be at most {most}"))
     });
 }
 

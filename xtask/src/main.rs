@@ -5,6 +5,7 @@ mod clock;
 mod demo;
 mod js;
 mod kafka;
+mod mutants;
 mod shell;
 mod soak;
 mod test;
@@ -55,6 +56,12 @@ enum Command {
     /// of the three protocols, held to every promise. Stops at the first seed that breaks one and
     /// prints it as small as it gets. Example: cargo xtask soak --seeds 20000
     Soak(soak::Arguments),
+    /// Change the core in one place at a time and see whether a test notices.
+    ///
+    /// Needs cargo-mutants (cargo install cargo-mutants --locked). All of it takes hours; a shard
+    /// is a fair sample, and a diff limits it to what a change touched. docs/mutants.md has the
+    /// results. Example: cargo xtask mutants --shard 0/16
+    Mutants(mutants::Arguments),
     /// Build the plugin into target/plugin/ and check it: no import, bounded memory, plain MVP.
     Wasm(WasmArguments),
     /// Build the package for Node and browsers into target/js/.
@@ -89,6 +96,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             println!("the package: {}", js::build(&workspace)?.display());
             Ok(ExitCode::SUCCESS)
         }
+        Command::Mutants(arguments) => mutants::run(&workspace, arguments),
         Command::Soak(arguments) => soak::run(&workspace, arguments),
         Command::Wasm(arguments) => build_plugin(&workspace, arguments.component),
     }

@@ -256,3 +256,24 @@ fn the_environment_names_client_settings_with_underscores() {
     let config = RunConfig::build(&layers, Vec::new()).expect("sound");
     assert_eq!(config.client_settings().collect::<Vec<_>>(), [("client.id", "me")]);
 }
+
+/// What the fuzz target `configuration` kept; `docs/fuzzing.md` says how to run it.
+#[test]
+fn every_text_of_the_fuzzers_corpus_is_a_configuration_or_says_what_is_wrong() {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus/configuration");
+    let mut count = 0;
+    for entry in std::fs::read_dir(corpus).expect("the corpus is in the repository") {
+        let path = entry.expect("readable").path();
+        let Ok(text) = std::fs::read_to_string(&path) else { continue };
+        let (layers, problems) = layers(&text);
+        match RunConfig::build(&layers, problems) {
+            Ok(config) => {
+                let (_, problems) = self::layers(&config.effective());
+                assert!(problems.is_empty(), "{}", path.display());
+            }
+            Err(problems) => assert_ne!(problems.to_string(), "", "{}", path.display()),
+        }
+        count += 1;
+    }
+    assert!(count >= 50, "{count} texts");
+}

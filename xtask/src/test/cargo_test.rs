@@ -44,7 +44,10 @@ fn selection(part: Option<Part>) -> &'static [&'static str] {
     match part {
         Some(Part::Core) => &["--package=rebalance-guard"],
         Some(Part::Host) => &["--package=rebalance-guard-host", "--package=rebalance-guard-fence"],
-        Some(Part::Sim) => &["--package=rebalance-guard-sim", CORES, "--lib", "--test=simulation"],
+        Some(Part::Sim) => {
+            const SIM: &str = "--package=rebalance-guard-sim";
+            &[SIM, CORES, "--lib", "--test=simulation", "--test=corpus"]
+        }
         Some(Part::Style) => &[OURS, "--test=house"],
         Some(Part::Plugin) => &["--package=rebalance-guard-wasm", OURS, "--lib", "--test=plugin"],
         Some(Part::Scenarios) => &[CORES, "--test=scenarios"],

@@ -1,0 +1,52 @@
+//! `cargo xtask mutants`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+
+use crate::shell;
+use crate::workspace::Workspace;
+
+/// Which mutants.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Only every n-th, beginning with the k-th from 0: a fair sample, or one machine's share.
+    #[arg(long, value_name = "K/N")]
+    shard: Option<String>,
+    /// Only mutants of the lines that a diff changed.
+    #[arg(long, value_name = "FILE")]
+    in_diff: Option<PathBuf>,
+    /// Where reports go.
+    #[arg(long, value_name = "FOLDER", default_value = "target/mutants")]
+    output: PathBuf,
+}
+
+/// Seeds that each random test takes: enough to tell a mutant, few enough to run once for each.
+const SEEDS: &str = "16";
+/// What tells no mutant from another: long runs, counts over many seeds, the oracle's own tests.
+const LEFT_OUT: [&str; 3] = ["coverage::", "group::", "mutants::"];
+
+/// Tries the mutants of the core one after the other.
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ExitCode> {
+    if shell::on_path("cargo-mutants").is_none() {
+        bail!("cargo-mutants is missing: cargo install cargo-mutants --locked, then say it again");
+    }
+    let mut cargo = workspace.cargo(&["mutants", "--package", "rebalance-guard"]);
+    cargo.args(["--test-package", "rebalance-guard-core-tests", "--profile", "mutants"]);
+    cargo.args(["--timeout", "45", "--build-timeout", "120", "--baseline", "skip"]);
+    cargo.args(["--sharding", "round-robin", "--no-shuffle", "--output"]).arg(&arguments.output);
+    if let Some(shard) = &arguments.shard {
+        cargo.args(["--shard", shard]);
+    }
+    if let Some(diff) = &arguments.in_diff {
+        cargo.arg("--in-diff").arg(diff);
+    }
+    // Each mutant is built in a copy of its own.
+    cargo.env_remove("CARGO_TARGET_DIR").env("RG_SEEDS", SEEDS);
+    // The stories first: most mutants end there, in a second.
+    cargo.args(["--", "--test", "scenarios", "--test", "simulation", "--"]);
+    cargo.args(LEFT_OUT.iter().flat_map(|name| ["--skip", name]));
+    shell::run(&mut cargo)?;
+    Ok(ExitCode::SUCCESS)
+}
