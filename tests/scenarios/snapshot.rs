@@ -41,6 +41,27 @@ fn busy() -> World {
 }
 
 #[test]
+fn no_snapshot_is_longer_than_its_settings_allow_and_the_bound_grows_with_each() {
+    let mut world = busy();
+    let bound = |config: &Config| rebalance_guard::snapshot_len_max(config);
+    let config = *world.guard.config();
+    for index in 0..40 {
+        world.admit(&format!("p0:{}=k{index}", 102 + index));
+        let length = u64::try_from(world.guard.snapshot_len()).expect("it fits");
+        assert!(length <= bound(&config), "{length} bytes, {} allowed", bound(&config));
+    }
+    let larger = [
+        (Config { partitions: config.partitions + 1, ..config }, 512),
+        (Config { window: config.window + 1, ..config }, 128),
+        (Config { keys: config.keys + 1, ..config }, 64),
+        (Config { journal: config.journal + 1, ..config }, 64),
+    ];
+    for (larger, least) in larger {
+        assert!(bound(&larger) >= bound(&config) + least, "{larger:?}");
+    }
+}
+
+#[test]
 fn tickets_handed_out_before_count_afterwards() {
     let world = busy();
     let mut other = reloaded(&world, 0);
