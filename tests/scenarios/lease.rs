@@ -34,18 +34,6 @@ fn only_a_poll_renews_the_lease() {
 }
 
 #[test]
-fn a_poll_while_nothing_is_owned_begins_no_lease() {
-    let mut world = World::new();
-    world.poll(50_000);
-    assert_eq!(world.next_timeout(), None);
-    // Nor does one become due: an assign begins it, however long ago the poll was.
-    assert_eq!(world.tick(200_000).outputs(), Vec::<String>::new());
-    world.assign("p0@0");
-    assert_eq!(world.tick(299_999).phase("p0"), "Active");
-    assert_eq!(world.tick(300_000).phase("p0"), "Unowned");
-}
-
-#[test]
 fn the_lease_runs_from_the_assign_that_ended_owning_nothing() {
     let mut world = World::new();
     world.assign("p0@0").at(60_000).revoke("p0", 60_000).drain();
