@@ -2,9 +2,11 @@
 //! asks for.
 
 use rebalance_guard::{
-    Config, Ended, Guard, Offset, Output, Partition, Record, Resume, Sealed, Skip, Tick, Verdict,
+    Assignment, CommitAnswer, Config, Ended, Guard, Offset, Output, Partition, Record, Resume,
+    Sealed, Skip, Tick, Verdict,
 };
-use rebalance_guard_sim::Heap;
+use rebalance_guard_sim::oracle::check_trace;
+use rebalance_guard_sim::{Action, Heap, LostScope, Offered, Resumed, Step, Trace};
 
 use crate::support::core;
 
@@ -78,10 +80,58 @@ fn a_late_tick_answers_as_the_tick_it_is_clamped_to() {
         guard.revoke(now, &[HERE], Tick::MAX);
         pulled(&mut guard)
     };
-    let assignment = rebalance_guard::Assignment::new(1).expect("not 0");
+    let assignment = Assignment::new(1).expect("not 0");
     let (mark, left) = (Some(offset(5)), 0);
     let report = Sealed { partition: HERE, assignment, ended: Ended::Lost, mark, left };
     let expected = [Output::Rejoin { back_off: 0 }, Output::Sealed(report)];
     assert_eq!(sealed(Tick::MAX), expected);
     assert_eq!(sealed(at(7)), expected);
+}
+
+/// Two ownerships in a row; the drain of the first ends as the second is assigned, and the drain of
+/// the second by its deadline.
+fn owned_twice(second: Partition, deadline: u64, last: Step) -> Trace {
+    let step = |now, action| Step { now: at(now), action };
+    let assign = |partition| Action::Assign {
+        generation: Some(1),
+        partitions: vec![(partition, Resumed::Empty(None))],
+    };
+    let (offset, namespace) = (offset(0), 0);
+    let admit = |partition| {
+        let (key, leader_epoch) = (Some(b"k".to_vec()), None);
+        Action::Admit(Offered { partition, offset, key, attempts: 0, namespace, leader_epoch })
+    };
+    let revoke = |partition, deadline| Action::Revoke {
+        partitions: vec![partition],
+        deadline: at(deadline),
+    };
+    // Committed already: nothing is left to say when the drain ends.
+    let stored = Action::CommitAnswered {
+        partition: HERE,
+        assignment: Assignment::new(1).expect("numbers begin at 1"),
+        offset,
+        answer: CommitAnswer::Stored,
+    };
+    let config = Config { lease: 300, commit_interval: 0, ..Config::default() };
+    let steps = vec![
+        step(1_000, assign(HERE)),
+        step(1_000, admit(HERE)),
+        step(1_000, stored),
+        step(1_100, revoke(HERE, 1_200)),
+        step(1_200, assign(second)),
+        step(1_200, admit(second)),
+        step(1_200, revoke(second, deadline)),
+        last,
+    ];
+    Trace { seed: 0, config, partitions: vec![HERE, THERE], steps }
+}
+
+#[test]
+fn the_oracle_knows_that_a_lease_may_begin_at_the_tick_at_which_a_drain_ends() {
+    let dies = Step { now: at(1_300), action: Action::Lost(LostScope::Fatal) };
+    let expires = Step { now: at(1_500), action: Action::Tick };
+    for trace in [owned_twice(HERE, 1_300, dies), owned_twice(THERE, 1_499, expires)] {
+        let checked = check_trace(trace.config, &trace, || core(trace.config));
+        assert_eq!(checked.map(|stats| stats.sealed), Ok(2), "{trace}");
+    }
 }

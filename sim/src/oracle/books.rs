@@ -120,6 +120,8 @@ pub(super) struct Books {
     /// Oldest first.
     pub(super) finished: VecDeque<(Name, u64)>,
     pub(super) lease: Option<u64>,
+    /// It may have begun later, with this assign.
+    pub(super) lease_newer: Option<u64>,
     /// The end of the lease whose poll budget was told last.
     pub(super) budget_told: Option<u64>,
     /// Reports that this step must bring.
@@ -141,6 +143,7 @@ impl Books {
             tickets: Vec::new(),
             finished: VecDeque::new(),
             lease: None,
+            lease_newer: None,
             budget_told: None,
             expected: Vec::new(),
             offered_ever: BTreeMap::new(),

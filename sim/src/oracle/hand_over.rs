@@ -2,19 +2,17 @@
 
 use std::collections::BTreeMap;
 
-use rebalance_guard::{Config, Ended, Offset, Partition, Sealed};
+use rebalance_guard::{Config, Ended, Offset, Output, Partition, Sealed};
 
 use super::books::{Books, Fate, Life, Stage};
-use crate::trace::LostScope;
-use crate::trace::Resumed;
+use crate::trace::{Answer, LostScope, Resumed};
 
 impl Books {
     /// Drains and waits for last commits end as their ticks come; with `lease_ran_out` everything
     /// else is lost at its tick.
-    pub(super) fn pass_time(&mut self, now: u64, lease_ran_out: bool) {
+    pub(super) fn pass_time(&mut self, now: u64, lease_ran_out: bool, answer: &Answer) {
         self.now = self.now.max(now);
-        let lease_end = self.lease.map(|start| later(start, self.config.lease));
-        let lost_at = lease_end.filter(|_| lease_ran_out);
+        let lost_at = self.lease_end(answer).filter(|_| lease_ran_out);
         for partition in self.owned() {
             let Some((number, life)) = self.life(partition) else {
                 continue;
@@ -38,16 +36,30 @@ impl Books {
             for partition in self.owned() {
                 self.lose(partition);
             }
-            self.lease = None;
+            (self.lease, self.lease_newer) = (None, None);
         }
         if self.owned().is_empty() {
-            self.lease = None;
+            (self.lease, self.lease_newer) = (None, None);
         }
     }
 
-    pub(super) fn lease_is_over(&self, now: u64) -> bool {
-        let now = self.now.max(now);
-        self.lease.is_some_and(|start| later(start, self.config.lease) <= now)
+    pub(super) fn lease_is_over(&self, now: u64, answer: &Answer) -> bool {
+        let newer = self.lease_newer.filter(|_| ends_by_deadline(answer));
+        let start = newer.or(self.lease);
+        start.is_some_and(|start| later(start, self.config.lease) <= self.now.max(now))
+    }
+
+    /// When a lease ended that is over. Where it is unsure which assign began it, a drain that is
+    /// told to have ended by its deadline says that it was the later one.
+    fn lease_end(&self, answer: &Answer) -> Option<u64> {
+        let end = |start| later(start, self.config.lease);
+        let newer = self.lease_newer.filter(|_| ends_by_deadline(answer)).map(end);
+        newer.filter(|end| *end <= self.now).or_else(|| self.lease.map(end))
+    }
+
+    pub(super) fn polled(&mut self) {
+        self.lease = self.lease.map(|_| self.now);
+        self.lease_newer = None;
     }
 
     /// The report that must come, and what is left of the assignment.
@@ -106,7 +118,9 @@ impl Books {
     }
 
     pub(super) fn assigned(&mut self, entries: &[(Partition, Resumed)]) {
-        let owned_before = !self.owned().is_empty();
+        let owned_before = self.owned();
+        let runs = |p: &Partition| self.life(*p).is_some_and(|(_, life)| life.runs());
+        let some_runs = owned_before.iter().any(runs);
         let mut order = Vec::new();
         let mut resumes = BTreeMap::new();
         for (partition, resume) in entries {
@@ -130,8 +144,11 @@ impl Books {
                 life.resume_at(resume, &config);
             }
         }
-        if !owned_before && !order.is_empty() {
-            self.lease = Some(self.now);
+        if !order.is_empty() && owned_before.is_empty() {
+            (self.lease, self.lease_newer) = (Some(self.now), None);
+        } else if !order.is_empty() && !some_runs {
+            // A sealed partition may be gone already: then this assign began the lease.
+            self.lease_newer = Some(self.now);
         }
     }
 
@@ -222,6 +239,12 @@ impl Life {
             self.owed.retain(|offset| *offset >= resume);
         }
     }
+}
+
+fn ends_by_deadline(answer: &Answer) -> bool {
+    let by_deadline =
+        |output: &Output| matches!(output, Output::Sealed(Sealed { ended: Ended::Deadline, .. }));
+    answer.outputs.iter().any(by_deadline)
 }
 
 /// A tick `span` later, at most the latest tick there is.

@@ -22,9 +22,9 @@ impl Books {
         // A dead client is not asked to rejoin, so a fatal loss hides the end of the lease.
         let rejoin = answer.outputs.iter().any(|o| matches!(o, Output::Rejoin { .. }));
         let fatal = step.action == Action::Lost(LostScope::Fatal);
-        let rejoin = rejoin || (fatal && self.lease_is_over(step.now.value()));
+        let rejoin = rejoin || (fatal && self.lease_is_over(step.now.value(), answer));
         if step.action.is_call() {
-            self.pass_time(step.now.value(), rejoin);
+            self.pass_time(step.now.value(), rejoin, answer);
         }
         self.judge_said(&step.action, &answer.said)?;
         self.judge_reports(answer)?;
@@ -79,7 +79,7 @@ impl Books {
             Action::CommitAnswered { partition, offset, answer, .. } => {
                 self.commit_answered(*partition, offset.value(), *answer);
             }
-            Action::Polled => self.lease = self.lease.map(|_| self.now),
+            Action::Polled => self.polled(),
             _ => {}
         }
         Ok(())
