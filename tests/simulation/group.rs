@@ -116,6 +116,21 @@ fn no_promise_breaks_in_a_group_under_mixed_faults_and_all_of_them_occur() {
 }
 
 #[test]
+fn a_host_does_not_go_back_for_records_that_its_workers_have() {
+    // A stall is told after 68 ms, and one worker has more than that before it: seeking back at
+    // every stall, the host began the same records anew for ever.
+    let options = Options::random(68_604);
+    assert_eq!(complaint(&options, &run(&options)), None);
+}
+
+#[test]
+fn what_a_commit_on_its_way_names_is_not_cut_off_the_log() {
+    // Nobody could tell: the commit landed after the log had been cut and written anew below it.
+    let options = Options::random(313_018);
+    assert_eq!(complaint(&options, &run(&options)), None);
+}
+
+#[test]
 fn histories_of_guards_in_a_group_hold_when_run_again_with_parts_left_out() {
     for_each_seed(seeds(60), |seed| {
         let options = Options::random(seed);

@@ -255,6 +255,11 @@ impl Client {
         }
     }
 
+    /// Whether a commit of the partition goes out again with the next connection.
+    pub(super) fn may_commit(&self, partition: u32) -> bool {
+        self.open.values().any(|commit| commit.partition == partition)
+    }
+
     fn send_commit(&mut self, commit: Commit) {
         let (member, generation) = (self.member, self.generation);
         self.out.push(Request::Commit(Commit { member, generation, ..commit }));

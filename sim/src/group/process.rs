@@ -7,7 +7,7 @@ mod work;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use rebalance_guard::{Assignment, Outcome, Phase};
+use rebalance_guard::{Assignment, Offset, Outcome, Phase};
 
 use self::work::Job;
 use super::broker::Broker;
@@ -80,6 +80,8 @@ pub(super) struct Process {
     /// Where fetching goes on.
     fetch: BTreeMap<u32, u64>,
     paused: BTreeSet<u32>,
+    /// Where the guard saw no progress.
+    stalled: BTreeMap<u32, Offset>,
     at_end: BTreeSet<u32>,
     /// The last few records that were offered, oldest first.
     delivered: VecDeque<(u32, u64)>,
@@ -120,6 +122,7 @@ impl Process {
             inbox: BTreeMap::new(),
             fetch: BTreeMap::new(),
             paused: BTreeSet::new(),
+            stalled: BTreeMap::new(),
             at_end: BTreeSet::new(),
             delivered: VecDeque::new(),
             queue: VecDeque::new(),
@@ -159,6 +162,7 @@ impl Process {
         if due.is_some_and(|due| due.value() <= self.tick(shared.now)) {
             self.tell(shared, Action::Tick);
         }
+        self.seek_where_stalled(shared);
         self.go_on(shared);
         // What was asked of the client goes out.
         self.client.serve(shared.now, shared.now < self.trouble.cut, shared.wire);
@@ -231,8 +235,9 @@ impl Process {
 
     /// Whether it owns the partition, or a commit of it may still go out.
     pub(super) fn has(&self, number: u32) -> bool {
-        let parked = self.commits.values().any(|open| open.partition == number);
-        parked || self.client.owned.contains(&number) || self.assignment(number).is_some()
+        let sent = self.commits.values().any(|open| open.partition == number);
+        let parked = self.client.may_commit(number);
+        sent || parked || self.client.owned.contains(&number) || self.assignment(number).is_some()
     }
 
     /// Whether nothing is left to do in it.

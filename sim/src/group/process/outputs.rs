@@ -15,7 +15,6 @@ impl Process {
         let mut ticket = first + self.tickets_in(answer);
         let mut strings = answer.metadata.iter();
         let mut rejoin = None;
-        let mut stalled = Vec::new();
         for output in &answer.outputs {
             match *output {
                 Output::Rejoin { back_off } => rejoin = Some(back_off),
@@ -38,15 +37,14 @@ impl Process {
                     self.hand(shared, ticket, number(partition), offset.value(), Kind::Dead);
                     ticket += 1;
                 }
-                Output::Stalled { partition, seek } => stalled.push((number(partition), seek)),
+                Output::Stalled { partition, seek } => {
+                    self.stalled.insert(number(partition), seek);
+                }
                 _ => {}
             }
         }
         if let Some(back_off) = rejoin {
             self.close_and_rejoin(shared, back_off);
-        }
-        for (number, seek) in stalled {
-            self.seek_back(shared, number, seek);
         }
     }
 
@@ -98,11 +96,25 @@ impl Process {
         });
     }
 
-    /// The records are not coming: the client is sent back to where they stand.
-    fn seek_back(&mut self, shared: &mut Shared<'_>, number: u32, seek: Offset) {
-        if self.rejoin.is_some() || !self.is_active(number) {
-            return;
+    /// Where nothing moves though nothing of it is in a worker's hands or waits for one, the
+    /// records are not coming: the client is sent back to where they stand.
+    pub(super) fn seek_where_stalled(&mut self, shared: &mut Shared<'_>) {
+        for (number, seek) in core::mem::take(&mut self.stalled) {
+            let Some(progress) = self.seat.guard.progress(partition(number)) else { continue };
+            let stuck = progress.mark == Some(seek) || progress.owed == Some(seek);
+            if !stuck || self.rejoin.is_some() || !self.is_active(number) {
+                continue;
+            }
+            let mut jobs = self.queue.iter().chain(&self.running);
+            if jobs.any(|job| job.partition == number && self.seat.is_live(job.ticket)) {
+                self.stalled.insert(number, seek);
+            } else {
+                self.seek_back(shared, number, seek);
+            }
         }
+    }
+
+    fn seek_back(&mut self, shared: &mut Shared<'_>, number: u32, seek: Offset) {
         let partition = partition(number);
         let (answer, _) = self.tell(shared, Action::Rewind { partition, offset: seek });
         if matches!(answer.said, crate::trace::Said::Reply(Ok(_))) {
