@@ -19,6 +19,8 @@ mod carried;
 mod commit;
 mod config;
 mod counters;
+#[cfg(feature = "mutants")]
+mod fingerprint;
 mod flight;
 mod guard;
 mod handover;

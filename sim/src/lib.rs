@@ -5,11 +5,14 @@
 //! - [`oracle`] watches inputs and answers alone and says which promise broke.
 //! - [`random`] makes traces from a seed; [`run`] replays one on any [`Subject`]; [`shrink()`]
 //!   makes a failing one short.
+//! - `exhaustive` (feature `mutants`) walks through every state that a small world can reach.
 
 #![forbid(unsafe_code)]
 
 mod census;
 mod compare;
+#[cfg(feature = "mutants")]
+pub mod exhaustive;
 pub mod group;
 mod heap;
 pub mod jsonl;

@@ -19,6 +19,8 @@
 //! P11 is the differential between engines, see [`crate::difference`].
 
 mod books;
+#[cfg(feature = "mutants")]
+mod digest;
 mod hand_over;
 mod judge;
 mod outputs;
@@ -29,6 +31,8 @@ use core::fmt;
 
 use rebalance_guard::Config;
 
+#[cfg(feature = "mutants")]
+use crate::trace::Action;
 use crate::trace::{Answer, Step, Trace};
 use crate::{Subject, run};
 use books::Books;
@@ -97,6 +101,18 @@ impl Oracle {
             detail,
             step: number,
         })
+    }
+
+    /// Whether the input speaks of what is over, or answers a ticket again.
+    #[cfg(feature = "mutants")]
+    pub(crate) fn is_stale(&self, action: &Action) -> bool {
+        self.books.is_stale(action)
+    }
+
+    /// Hashes what decides the judgements to come; tickets handed out are left to the caller.
+    #[cfg(feature = "mutants")]
+    pub(crate) fn digest(&self, hasher: &mut impl core::hash::Hasher) {
+        self.books.digest(hasher);
     }
 
     /// What was seen so far.

@@ -4,6 +4,7 @@
 mod counters;
 mod coverage;
 mod differential;
+mod exhaustive;
 mod found;
 mod group;
 mod lazy;
