@@ -3,6 +3,7 @@
 mod bench;
 mod clock;
 mod demo;
+mod exhaustive;
 mod js;
 mod kafka;
 mod mutants;
@@ -56,6 +57,13 @@ enum Command {
     /// of the three protocols, held to every promise. Stops at the first seed that breaks one and
     /// prints it as small as it gets. Example: cargo xtask soak --seeds 20000
     Soak(soak::Arguments),
+    /// Walk through every history of small worlds.
+    ///
+    /// One or two partitions, up to three records, two assignments each, faults: everything that
+    /// can happen, in every order, on the real core. Prints how many states each world has and
+    /// stops at the shortest history that breaks a promise or cannot be finished.
+    /// docs/simulation.md has the worlds. Example: cargo xtask exhaustive positions
+    Exhaustive(exhaustive::Arguments),
     /// Change the core in one place at a time and see whether a test notices.
     ///
     /// Needs cargo-mutants (cargo install cargo-mutants --locked). All of it takes hours; a shard
@@ -91,6 +99,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
         Command::Demo(arguments) => demo::run(&workspace, arguments),
         Command::Test(arguments) => test::run(&workspace, arguments),
         Command::Bench(arguments) => bench::run(&workspace, arguments),
+        Command::Exhaustive(arguments) => exhaustive::run(&workspace, arguments),
         Command::Kafka(arguments) => kafka::run(&workspace, arguments),
         Command::Js => {
             println!("the package: {}", js::build(&workspace)?.display());

@@ -25,7 +25,7 @@ pub(crate) struct Arguments {
 /// Seeds that each random test takes: enough to tell a mutant, few enough to run once for each.
 const SEEDS: &str = "16";
 /// What tells no mutant from another: long runs, counts over many seeds, the oracle's own tests.
-const LEFT_OUT: [&str; 3] = ["coverage::", "group::", "mutants::"];
+const LEFT_OUT: [&str; 4] = ["coverage::", "exhaustive::", "group::", "mutants::"];
 
 /// Tries the mutants of the core one after the other.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ExitCode> {
