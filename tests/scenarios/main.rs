@@ -14,6 +14,7 @@ mod drain;
 mod duplicates;
 mod fence;
 mod finishing;
+mod forms;
 mod group_offset;
 mod inert;
 mod journal;

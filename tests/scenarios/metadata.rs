@@ -2,7 +2,7 @@
 
 use rebalance_guard::{Config, Ignored, KeyPolicy, Offset, Output, Record, Resume, Verdict};
 
-use crate::strings::{in_epoch, string};
+use crate::strings::{in_epoch, of_numbers, string};
 use crate::support::{World, small, tick};
 use crate::words::{name, partition, said};
 
@@ -161,6 +161,29 @@ fn metadata_that_is_not_ours_is_ignored_and_reported() {
         assert_eq!(world.admit("p0:100"), "run", "{text}");
         assert_eq!(world.admit("p0:101"), "run", "{text}");
     }
+}
+
+#[test]
+fn a_string_is_read_in_one_way_or_not_at_all() {
+    let reads = |numbers: &[u64]| {
+        let text = of_numbers(numbers);
+        let mut world = World::with(telling());
+        world.assign(&format!("p0@{}+{text}", numbers[0]));
+        ignored(&mut world)
+    };
+    let last = Offset::MAX.value();
+    // Base, epoch, then gap and length of each run.
+    assert_eq!(reads(&[100, 0, 1, 1]), []);
+    assert_eq!(reads(&[100, 1 << 31, 1, 1]), [], "the largest epoch");
+    assert_eq!(reads(&[100, (1 << 31) + 1, 1, 1]), [Ignored::Foreign], "an epoch too large");
+    assert_eq!(reads(&[100, 0]), [Ignored::Foreign], "an empty set has no string");
+    assert_eq!(reads(&[100, 0, 1, 0]), [Ignored::Foreign], "a run of nothing");
+    assert_eq!(reads(&[100, 0, 1, 1, 0, 1]), [Ignored::Foreign], "runs that touch are one");
+    assert_eq!(reads(&[100, 0, 1]), [Ignored::Foreign], "a gap without a length");
+    assert_eq!(reads(&[last - 2, 0, 1, 1]), [], "up to the last offset");
+    assert_eq!(reads(&[last - 2, 0, 1, 2]), [Ignored::Foreign], "above the last offset");
+    assert_eq!(reads(&[100, 0, u64::MAX, 1]), [Ignored::Foreign], "above all numbers");
+    assert_eq!(reads(&[100, 0, 1, u64::MAX]), [Ignored::Foreign], "longer than all numbers");
 }
 
 #[test]

@@ -46,6 +46,40 @@ fn settings_that_contradict_each_other_make_no_guard() {
 }
 
 #[test]
+fn the_largest_settings_are_sound_and_one_more_is_not() {
+    const MOST: u32 = Config::ENTRIES_MAX;
+    let most = Config {
+        partitions: MOST,
+        window: MOST,
+        keys: MOST,
+        budget: MOST,
+        journal: MOST,
+        metadata_max: Config::METADATA_MAX,
+        storm_at: Config::STORM_AT_MAX,
+        jitter: 100,
+        backoff: 7,
+        backoff_cap: 7,
+        ..small()
+    };
+    assert_eq!(most.check(), Ok(()));
+    for (config, name) in [
+        (Config { partitions: MOST + 1, ..most }, "partitions"),
+        (Config { window: MOST + 1, ..most }, "window"),
+        (Config { keys: MOST + 1, ..most }, "keys"),
+        (Config { budget: MOST + 1, ..most }, "budget"),
+        (Config { journal: MOST + 1, ..most }, "journal"),
+        (Config { partitions: u32::MAX, ..most }, "partitions"),
+        (Config { keys: u32::MAX, ..most }, "keys"),
+        (Config { metadata_max: Config::METADATA_MAX + 1, ..most }, "metadata_max"),
+        (Config { metadata_max: u16::MAX, ..most }, "metadata_max"),
+        (Config { storm_at: Config::STORM_AT_MAX + 1, ..most }, "storm_at"),
+    ] {
+        assert_eq!(config.check(), Err(ConfigError::TooLarge(name)));
+    }
+    assert_eq!(Config { storm_at: 3, storm_rising: 3, storm_calm: 2, ..most }.check(), Ok(()));
+}
+
+#[test]
 fn memory_too_small_for_the_settings_is_said_at_once() {
     let memory = Heap::of(&small());
     let config = Config { window: 33, ..small() };

@@ -1,10 +1,11 @@
 //! A guard as bytes: what survives, and what is refused.
 
 use rebalance_guard::{
-    Answered, Config, Fenced, Guard, HashKey, Refuse, RestoreError, SnapshotError, Verdict,
+    Answered, Config, Fenced, Guard, HashKey, Offset, Refuse, RestoreError, SnapshotError, Verdict,
     reseal_snapshot,
 };
 
+use crate::strings::string;
 use crate::support::{Heap, World, small, tick};
 use crate::words::said;
 
@@ -172,6 +173,60 @@ fn what_is_no_whole_snapshot_of_this_version_is_refused_with_its_reason() {
     reseal_snapshot(&mut sealed);
     assert_eq!(why(&sealed), RestoreError::Contradiction);
     assert!(why(&newer).to_string().contains("start without it"));
+}
+
+/// Where the text stands in the bytes.
+fn position(bytes: &[u8], text: &[u8]) -> usize {
+    let found: Vec<_> =
+        bytes.windows(text.len()).enumerate().filter(|(_, window)| *window == text).collect();
+    assert_eq!(found.len(), 1, "{text:?}");
+    found[0].0
+}
+
+#[test]
+fn carried_runs_that_cannot_be_are_a_contradiction() {
+    let mut world = World::with(Config { metadata_max: 64, ..small() });
+    world.assign(&format!("p0@100+{}", string(100, &[101, 102, 105])));
+    let (bytes, config) = (bytes_of(&world), *world.guard.config());
+    // Before the text: where its runs end and the next one stands, u16 each; the run at hand,
+    // begin and end, u64 each; the epoch.
+    let text = position(&bytes, b"rg1");
+    let runs_end = u16::from_le_bytes([bytes[text - 28], bytes[text - 27]]);
+    let altered = |at: usize, value: &[u8]| {
+        let mut altered = bytes.clone();
+        altered[at..at + value.len()].copy_from_slice(value);
+        reseal_snapshot(&mut altered);
+        restore(config, 0, &altered).err()
+    };
+    let contradiction = Some(RestoreError::Contradiction);
+    assert_eq!(altered(text - 26, &runs_end.to_le_bytes()), None, "all runs are behind");
+    assert_eq!(altered(text - 26, &(runs_end + 1).to_le_bytes()), contradiction);
+    assert_eq!(altered(text - 24, &102_u64.to_le_bytes()), None, "the run begins later");
+    assert_eq!(altered(text - 24, &103_u64.to_le_bytes()), contradiction, "an empty run");
+    assert_eq!(altered(text - 16, &101_u64.to_le_bytes()), contradiction, "an empty run");
+    let last = Offset::MAX.value();
+    assert_eq!(altered(text - 16, &last.to_le_bytes()), None, "up to the last offset");
+    assert_eq!(altered(text - 16, &(last + 1).to_le_bytes()), contradiction, "above it");
+}
+
+#[test]
+fn two_records_in_flight_do_not_share_a_place() {
+    let mut world = World::with(small());
+    world.assign("p0@100").run("p0:100=first!");
+    world.run("p0:101=other!");
+    let (bytes, config) = (bytes_of(&world), *world.guard.config());
+    let [first, other] = [b"first!", b"other!"].map(|key| position(&bytes, key));
+    // A place's row begins with its offset; the record in flight there with its own place.
+    let place = |offset: u64, key: usize| {
+        let row: Vec<u8> = offset.to_le_bytes().into_iter().chain([2]).collect();
+        position(&bytes[..key], &row) + row.len()
+    };
+    let [first, other] = [place(100, first), place(101, other)];
+    assert_eq!((bytes[first], bytes[other]), (0, 1));
+    let mut shared = bytes.clone();
+    shared[other] = 0;
+    reseal_snapshot(&mut shared);
+    assert_eq!(restore(config, 0, &shared).err(), Some(RestoreError::Contradiction));
 }
 
 #[test]

@@ -20,6 +20,16 @@ fn check(text: &mut String) {
     }
 }
 
+/// A string of these numbers, one after the other, whatever they mean, with its check.
+pub(crate) fn of_numbers(numbers: &[u64]) -> String {
+    let mut text = "rg1".to_owned();
+    for value in numbers {
+        number(&mut text, *value);
+    }
+    check(&mut text);
+    text
+}
+
 /// The string for the committed offset `base`: `finished` lists offsets above it, in order.
 pub(crate) fn string(base: u64, finished: &[u64]) -> String {
     in_epoch(base, None, finished)
