@@ -6,6 +6,7 @@ mod demo;
 mod exhaustive;
 mod js;
 mod kafka;
+mod miri;
 mod mutants;
 mod shell;
 mod soak;
@@ -64,6 +65,11 @@ enum Command {
     /// stops at the shortest history that breaks a promise or cannot be finished.
     /// docs/simulation.md has the worlds. Example: cargo xtask exhaustive positions
     Exhaustive(exhaustive::Arguments),
+    /// Run the core, the plugin's exchange buffer and the scenarios under Miri.
+    ///
+    /// Needs a nightly toolchain (rustup toolchain install nightly); the component is added. Takes
+    /// a quarter of an hour or more.
+    Miri,
     /// Change the core in one place at a time and see whether a test notices.
     ///
     /// Needs cargo-mutants (cargo install cargo-mutants --locked). All of it takes hours; a shard
@@ -105,6 +111,7 @@ fn run(arguments: &Arguments) -> anyhow::Result<ExitCode> {
             println!("the package: {}", js::build(&workspace)?.display());
             Ok(ExitCode::SUCCESS)
         }
+        Command::Miri => miri::run(&workspace),
         Command::Mutants(arguments) => mutants::run(&workspace, arguments),
         Command::Soak(arguments) => soak::run(&workspace, arguments),
         Command::Wasm(arguments) => build_plugin(&workspace, arguments.component),

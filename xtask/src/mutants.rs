@@ -17,6 +17,12 @@ pub(crate) struct Arguments {
     /// Only mutants of the lines that a diff changed.
     #[arg(long, value_name = "FILE")]
     in_diff: Option<PathBuf>,
+    /// Mutants tried at a time; each builds and tests on two threads.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    jobs: u8,
+    /// Only mutants whose name, as reports have it, matches.
+    #[arg(long, value_name = "REGEX")]
+    name: Option<String>,
     /// Where reports go.
     #[arg(long, value_name = "FOLDER", default_value = "target/mutants")]
     output: PathBuf,
@@ -36,6 +42,10 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ExitCo
     cargo.args(["--test-package", "rebalance-guard-core-tests", "--profile", "mutants"]);
     cargo.args(["--timeout", "45", "--build-timeout", "120", "--baseline", "skip"]);
     cargo.args(["--sharding", "round-robin", "--no-shuffle", "--output"]).arg(&arguments.output);
+    cargo.args(["--jobs", &arguments.jobs.to_string()]);
+    if let Some(name) = &arguments.name {
+        cargo.args(["--re", name]);
+    }
     if let Some(shard) = &arguments.shard {
         cargo.args(["--shard", shard]);
     }
