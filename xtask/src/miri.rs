@@ -8,12 +8,13 @@ use crate::clock::{Spent, Stopwatch};
 use crate::shell;
 use crate::workspace::Workspace;
 
-/// What runs under Miri, as arguments of `cargo miri test`. Miri is some hundred times slower than
-/// the machine, so random traces are left to the machine.
-const RUNS: [&[&str]; 3] = [
+/// What runs under Miri, as arguments of `cargo miri test`. It is some hundred times slower than
+/// the machine, so random traces are not, and of the exchange buffer's corpus a few files.
+const RUNS: [&[&str]; 4] = [
     &["--package", "rebalance-guard", "--lib"],
     &["--package", "rebalance-guard-wasm", "--lib"],
     &["--package", "rebalance-guard-core-tests", "--test", "scenarios"],
+    &["--package", "rebalance-guard-core-tests", "--test", "corpus", "exchange"],
 ];
 
 /// Adds what is missing, then runs.

@@ -220,18 +220,23 @@ impl<'a> Search<'a> {
         fair::finishes(node, self.scope, &mut self.finishing)
     }
 
+    /// The choices that way `number` is made of, the last one first.
+    fn choices_made(&self, number: u32) -> impl Iterator<Item = usize> + '_ {
+        let mut at = number;
+        core::iter::from_fn(move || {
+            let (from, choice) = self.ways[at as usize];
+            let made = (at != 0).then_some(usize::from(choice));
+            at = from;
+            made
+        })
+    }
+
     /// The state that way `number` leads to, and the steps there.
     fn told_again(&self, number: u32) -> (Node, Vec<Step>) {
-        let mut choices_made = Vec::new();
-        let mut at = number;
-        while at != 0 {
-            let (from, choice) = self.ways[at as usize];
-            choices_made.push(usize::from(choice));
-            at = from;
-        }
+        let made: Vec<_> = self.choices_made(number).collect();
         let mut node = Node::root(self.scope, self.without);
         let mut steps = vec![Node::begin()];
-        for index in choices_made.into_iter().rev() {
+        for index in made.into_iter().rev() {
             let Choice { step, faults } = choices(&node, self.scope).swap_remove(index);
             node.world.faults += faults;
             node.judged(&step).expect("it was judged before");
@@ -240,21 +245,24 @@ impl<'a> Search<'a> {
         (node, steps)
     }
 
-    /// Notes what broke a promise, if it is the shortest so far.
+    /// Notes what broke a promise, if nothing shorter did. Of two that are as short, the later: it
+    /// was judged, and not met on the way to an end.
     fn found(
         &mut self,
         number: u32,
         last: impl IntoIterator<Item = Step>,
         (promise, detail): Wrong,
     ) {
+        let last: Vec<_> = last.into_iter().collect();
+        let length = 1 + self.choices_made(number).count() + last.len();
+        if self.shortest.as_ref().is_some_and(|found| found.trace.steps.len() < length) {
+            return;
+        }
         let (_, mut steps) = self.told_again(number);
         steps.extend(last);
-        // Of two that are as short, the later: it was judged, and not met on the way to an end.
-        if self.shortest.as_ref().is_none_or(|found| steps.len() <= found.trace.steps.len()) {
-            let (config, partitions) = (self.scope.config, PARTITIONS.to_vec());
-            let trace = Trace { seed: 0, config, partitions, steps };
-            self.shortest = Some(Box::new(Found { promise, detail, trace }));
-        }
+        let (config, partitions) = (self.scope.config, PARTITIONS.to_vec());
+        let trace = Trace { seed: 0, config, partitions, steps };
+        self.shortest = Some(Box::new(Found { promise, detail, trace }));
     }
 }
 
