@@ -2,7 +2,7 @@
 
 use rebalance_guard::{Config, Ignored, KeyPolicy, Offset, Output, Record, Resume, Verdict};
 
-use crate::strings::{in_epoch, of_numbers, string};
+use crate::strings::{beyond_64_bits, in_epoch, of_numbers, string};
 use crate::support::{World, small, tick};
 use crate::words::{name, partition, said};
 
@@ -184,6 +184,11 @@ fn a_string_is_read_in_one_way_or_not_at_all() {
     assert_eq!(reads(&[last - 2, 0, 1, 2]), [Ignored::Foreign], "above the last offset");
     assert_eq!(reads(&[100, 0, u64::MAX, 1]), [Ignored::Foreign], "above all numbers");
     assert_eq!(reads(&[100, 0, 1, u64::MAX]), [Ignored::Foreign], "longer than all numbers");
+    for which in 0..4 {
+        let mut world = World::with(telling());
+        world.assign(&format!("p0@100+{}", beyond_64_bits(&[100, 0, 1, 1], which)));
+        assert_eq!(ignored(&mut world), [Ignored::Foreign], "number {which} is no u64");
+    }
 }
 
 #[test]

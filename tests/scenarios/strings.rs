@@ -30,6 +30,25 @@ pub(crate) fn of_numbers(numbers: &[u64]) -> String {
     text
 }
 
+/// A string whose number `which` is 2^64 larger than it says here.
+pub(crate) fn beyond_64_bits(numbers: &[u64], which: usize) -> String {
+    let mut text = "rg1".to_owned();
+    for (index, value) in numbers.iter().enumerate() {
+        if index == which {
+            // Twelve digits of five bits, all with more behind them; the next one's bit is the 64th.
+            for digit in 0..12 {
+                let bits = usize::try_from((value >> (5 * digit)) & 31).expect("small");
+                text.push(char::from(DIGITS[bits + 32]));
+            }
+            text.push(char::from(DIGITS[16]));
+        } else {
+            number(&mut text, *value);
+        }
+    }
+    check(&mut text);
+    text
+}
+
 /// The string for the committed offset `base`: `finished` lists offsets above it, in order.
 pub(crate) fn string(base: u64, finished: &[u64]) -> String {
     in_epoch(base, None, finished)
