@@ -35,7 +35,7 @@ pub(crate) fn beyond_64_bits(numbers: &[u64], which: usize) -> String {
     let mut text = "rg1".to_owned();
     for (index, value) in numbers.iter().enumerate() {
         if index == which {
-            // Twelve digits of five bits, all with more behind them; the next one's bit is the 64th.
+            // Twelve digits of five bits, and one whose bit is worth 2^64.
             for digit in 0..12 {
                 let bits = usize::try_from((value >> (5 * digit)) & 31).expect("small");
                 text.push(char::from(DIGITS[bits + 32]));
