@@ -11,7 +11,7 @@ use crate::workspace::Workspace;
 /// Which worlds.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
-    /// The larger worlds instead of those that the tests walk through: an hour or more, and
+    /// The larger worlds instead of those that the tests walk through: a quarter of an hour, and
     /// several gigabytes of memory.
     #[arg(long)]
     wide: bool,

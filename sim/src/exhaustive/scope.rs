@@ -133,16 +133,16 @@ impl Scope {
         ]
     }
 
-    /// Larger ones: hours, and gigabytes of memory.
+    /// Larger ones: a quarter of an hour, and gigabytes of memory.
     pub fn wide() -> Vec<Self> {
         let one_key = |world: Self| Self { keys: 1, ..world };
         let faults = |faults, world: Self| Self { faults, ..world };
         let keyless = |world: Self| Self { keys: 0, ..world };
         let keyed = |world: Self| Self { keys: 1, keyless: false, ..world };
         vec![
-            one_key(Self::of("wide-three-records", [3, 0])),
+            faults(1, one_key(Self::of("wide-three-records", [3, 0]))),
             faults(0, one_key(Self::of("wide-two-partitions", [1, 1]))),
-            keyed(Self::of("wide-faults", [1, 1])),
+            faults(1, keyed(Self::of("wide-faults", [1, 1]))),
             faults(0, keyed(Self { together: true, ..Self::of("wide-together", [2, 1]) })),
             Self::tight(faults(0, keyless(Self::of("wide-tight", [2, 1])))),
             Self::positions(faults(0, keyless(Self::of("wide-positions", [3, 0])))),
