@@ -4,8 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::clock::{Spent, Stopwatch};
-use crate::shell;
+use crate::simulator;
 use crate::workspace::Workspace;
 
 /// Which worlds.
@@ -22,14 +21,7 @@ pub(crate) struct Arguments {
 
 /// Walks through every history of small worlds, optimised.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ExitCode> {
-    let mut cargo = workspace.cargo(&["run", "--release", "--package", "rebalance-guard-sim"]);
-    cargo.args(["--features", "mutants", "--example", "exhaustive", "--"]);
-    if arguments.wide {
-        cargo.arg("--wide");
-    }
-    cargo.args(&arguments.names);
-    let watch = Stopwatch::start();
-    shell::run(&mut cargo)?;
-    println!("took {}, the build included", Spent(watch.elapsed()));
-    Ok(ExitCode::SUCCESS)
+    let wide = arguments.wide.then(|| "--wide".to_owned());
+    let words: Vec<_> = wide.into_iter().chain(arguments.names.iter().cloned()).collect();
+    simulator::run(workspace, &["--features", "mutants", "--example", "exhaustive"], &words)
 }

@@ -9,6 +9,7 @@ mod kafka;
 mod miri;
 mod mutants;
 mod shell;
+mod simulator;
 mod soak;
 mod test;
 mod toolchain;

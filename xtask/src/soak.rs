@@ -4,8 +4,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 
-use crate::clock::{Spent, Stopwatch};
-use crate::shell;
+use crate::simulator;
 use crate::workspace::Workspace;
 
 /// How many groups.
@@ -21,11 +20,6 @@ pub(crate) struct Arguments {
 
 /// Runs the group simulation, optimised, on every processor.
 pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<ExitCode> {
-    let mut cargo = workspace.cargo(&["run", "--release", "--package", "rebalance-guard-sim"]);
-    cargo.args(["--example", "soak", "--"]);
-    cargo.args([arguments.seeds.to_string(), arguments.first.to_string()]);
-    let watch = Stopwatch::start();
-    shell::run(&mut cargo)?;
-    println!("took {}, the build included", Spent(watch.elapsed()));
-    Ok(ExitCode::SUCCESS)
+    let seeds = [arguments.seeds.to_string(), arguments.first.to_string()];
+    simulator::run(workspace, &["--example", "soak"], &seeds)
 }
