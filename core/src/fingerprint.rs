@@ -136,7 +136,6 @@ impl<H: Hasher> Print<'_, H> {
             self.until(again_at);
         }
         (entry.confirmed, entry.group_holds, entry.floor, entry.rejected).hash(self.hasher);
-        #[cfg(feature = "mutants")]
         entry.reoffer.hash(self.hasher);
     }
 

@@ -24,7 +24,7 @@ mod digest;
 mod hand_over;
 mod judge;
 mod outputs;
-mod rerun;
+pub(crate) mod rerun;
 mod set;
 
 use core::fmt;

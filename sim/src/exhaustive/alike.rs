@@ -21,9 +21,7 @@ pub fn go_on_alike(scope: &Scope, one_in: u64) -> Result<u64, String> {
     let mut waiting = vec![Node::root(scope, None)];
     while let Some(node) = waiting.pop() {
         for choice in choices(&node, scope) {
-            let mut child = node.clone();
-            child.world.faults += choice.faults;
-            child.judged(&choice.step).map_err(wrong)?;
+            let (child, _) = node.after(&choice).map_err(wrong)?;
             if child.world.faults > scope.faults {
                 continue;
             }
@@ -51,9 +49,7 @@ pub fn go_on_alike(scope: &Scope, one_in: u64) -> Result<u64, String> {
 fn future(node: &Node, scope: &Scope) -> Result<u64, Wrong> {
     let mut mix = Mix::new();
     for choice in choices(node, scope) {
-        let mut child = node.clone();
-        child.world.faults += choice.faults;
-        let answer = child.judged(&choice.step)?;
+        let (child, answer) = node.after(&choice)?;
         (child.print(), answer.outputs.len()).hash(&mut mix);
     }
     Ok(mix.finish())

@@ -86,8 +86,8 @@ fn at_their_times(node: &Node, scope: &Scope, actions: Vec<(Action, u8)>) -> Vec
     choices
 }
 
-impl Choices<'_> {
-    fn log(&self, partition: Partition) -> &Log {
+impl<'a> Choices<'a> {
+    fn log(&self, partition: Partition) -> &'a Log {
         &self.node.world.logs[number(partition)]
     }
 
@@ -120,10 +120,10 @@ impl Choices<'_> {
 
     fn owned(&mut self, partition: Partition) {
         let Some(progress) = self.node.guard.progress(partition) else { return };
-        let (assignment, log) = (progress.assignment, self.log(partition).clone());
+        let (assignment, log) = (progress.assignment, self.log(partition));
         if log.unknown && progress.phase == Phase::Active {
             for start in self.scope.starts {
-                if let Some(resume) = resumed(*start, &log) {
+                if let Some(resume) = resumed(*start, log) {
                     self.free(Action::Position { partition, assignment, resume });
                 }
             }
@@ -154,7 +154,7 @@ impl Choices<'_> {
         let action = commit_answered(partition, offer, answer);
         if answer == CommitAnswer::Stored {
             self.free(action);
-        } else if self.scope.commit_faults {
+        } else {
             self.fault(action);
         }
     }
@@ -163,7 +163,7 @@ impl Choices<'_> {
         let progress = self.node.guard.progress(partition);
         let active = progress.is_some_and(|progress| progress.phase == Phase::Active);
         let owes = progress.is_some_and(|progress| progress.owed.is_some());
-        let log = self.log(partition).clone();
+        let log = self.log(partition);
         let reach = if self.scope.gaps { u64::from(log.len) } else { log.next + u64::from(owes) };
         for at in 0..u64::from(log.len).min(reach + 1) {
             let row = log.rows[usize::try_from(at).unwrap_or(0)];
@@ -199,9 +199,6 @@ impl Choices<'_> {
     }
 
     fn losses(&mut self, there: &[Partition]) {
-        if !self.scope.losses {
-            return;
-        }
         for partition in there {
             self.fault(Action::Lost(LostScope::Some(vec![*partition])));
         }
@@ -219,8 +216,7 @@ impl Choices<'_> {
                 }
                 match outcome {
                     Outcome::Completed | Outcome::DeadLettered => self.free(action),
-                    _ if self.scope.failures => self.fault(action),
-                    _ => {}
+                    _ => self.fault(action),
                 }
             }
         }

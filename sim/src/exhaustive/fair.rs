@@ -23,17 +23,13 @@ pub(super) type Astray = (Wrong, Vec<Step>);
 
 /// Follows the fair environment to the end, or to a state in `known`.
 pub(super) fn finishes(node: &Node, scope: &Scope, known: &mut Known) -> Result<(), Astray> {
-    if known.contains(&node.fair_print()) {
+    let mut print = node.fair_print();
+    if known.contains(&print) {
         return Ok(());
     }
     let mut node = node.clone();
     let (mut way, mut steps) = (Vec::new(), Vec::new());
     for _ in 0..STEPS_MAX {
-        let print = node.fair_print();
-        if known.contains(&print) {
-            known.extend(way);
-            return Ok(());
-        }
         way.push(print);
         begins_anew_if_dead(&mut node, scope);
         let Some(step) = next_step(&node, scope).map_err(|wrong| (wrong, steps.clone()))? else {
@@ -47,6 +43,11 @@ pub(super) fn finishes(node: &Node, scope: &Scope, known: &mut Known) -> Result<
         }
         steps.push(step.clone());
         node.take(&step).map_err(|wrong| (wrong, steps.clone()))?;
+        print = node.fair_print();
+        if known.contains(&print) {
+            known.extend(way);
+            return Ok(());
+        }
     }
     let detail = format!("not finished after {STEPS_MAX} fair steps: {}", shown(&node, scope));
     // The steps go round in a circle: none of them belongs to the history.

@@ -1,10 +1,11 @@
 //! Inputs that may change nothing: refused (P6), stale (P8), late (P10).
 
 use super::alphabet;
-use rebalance_guard::{Output, Reply, Tick};
+use rebalance_guard::{Answered, Output, Reply, Tick};
 
-use super::node::{Node, changed_nothing, print_of, tick};
+use super::node::{Node, print_of, tick};
 use super::world::{PARTITIONS, Wrong};
+use crate::oracle::rerun::is_refused;
 use crate::trace::{Action, Answer, Said, Step};
 
 /// A state before an input that may change nothing.
@@ -32,7 +33,7 @@ impl<'a> Inert<'a> {
     fn unchanged(&self, step: &Step, promise: &'static str) -> Result<(), Wrong> {
         let (mut guard, mut runner) = (self.node.guard.clone(), self.node.runner.clone());
         let answer = runner.step(&mut guard, &PARTITIONS, step);
-        let told = answer.said == Said::Nothing || changed_nothing(&answer.said);
+        let told = answer.said == Said::Nothing || promise_of(&answer.said).is_some();
         if told && answer.outputs.is_empty() && print_of(&guard) == self.print {
             return Ok(());
         }
@@ -41,15 +42,11 @@ impl<'a> Inert<'a> {
 
     /// What was refused, or told to be over, made no more of the guard than a tick of that time.
     pub(super) fn refused(&self, after: &Node, step: &Step, answer: &Answer) -> Result<(), Wrong> {
-        if !changed_nothing(&answer.said) {
-            return Ok(());
-        }
+        let Some(promise) = promise_of(&answer.said) else { return Ok(()) };
         let (outputs, print) = self.ticked(step.now);
         if outputs == answer.outputs && print == after.guard_print() {
             return Ok(());
         }
-        let stale = matches!(answer.said, Said::Reply(Ok(Reply::Stale | Reply::Answered(_))));
-        let promise = if stale { "P8" } else { "P6" };
         Err((promise, format!("refused, and left a trace: {answer:?}; without it {outputs:?}")))
     }
 
@@ -61,5 +58,14 @@ impl<'a> Inert<'a> {
         let (mut guard, mut runner) = (self.node.guard.clone(), self.node.runner.clone());
         let answer = runner.step(&mut guard, &PARTITIONS, &Step { now, action: Action::Tick });
         (answer.outputs, print_of(&guard))
+    }
+}
+
+/// By which promise what was answered so may have changed nothing: told to be over, or refused
+/// whole.
+fn promise_of(said: &Said) -> Option<&'static str> {
+    match said {
+        Said::Reply(Ok(Reply::Stale | Reply::Answered(Answered::Stale))) => Some("P8"),
+        said => is_refused(said).then_some("P6"),
     }
 }

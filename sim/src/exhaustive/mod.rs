@@ -172,20 +172,20 @@ impl<'a> Search<'a> {
         if let Err((wrong, step)) = inert.at_rest() {
             self.found(number, [step], wrong);
         }
-        for (index, Choice { step, faults }) in choices(node, self.scope).into_iter().enumerate() {
+        for (index, choice) in choices(node, self.scope).into_iter().enumerate() {
             self.report.steps += 1;
-            let (child, new) = match self.child(&inert, node, &step, faults) {
+            let (child, new) = match self.child(&inert, node, &choice) {
                 Ok(Some(child)) => child,
                 Ok(None) => continue,
                 Err(wrong) => {
-                    self.found(number, [step], wrong);
+                    self.found(number, [choice.step], wrong);
                     continue;
                 }
             };
             if new == New::State
                 && let Err((wrong, then)) = self.ends(&child)
             {
-                self.found(number, core::iter::once(step).chain(then), wrong);
+                self.found(number, core::iter::once(choice.step).chain(then), wrong);
             }
             let here = u32::try_from(self.ways.len()).expect("memory ends before");
             self.ways.push((number, u16::try_from(index).expect("alphabets are short")));
@@ -198,13 +198,10 @@ impl<'a> Search<'a> {
         &mut self,
         inert: &Inert<'_>,
         node: &Node,
-        step: &Step,
-        faults: u8,
+        choice: &Choice,
     ) -> Result<Option<(Node, New)>, Wrong> {
-        let mut child = node.clone();
-        child.world.faults += faults;
-        let answer = child.judged(step)?;
-        inert.refused(&child, step, &answer)?;
+        let (child, answer) = node.after(choice)?;
+        inert.refused(&child, &choice.step, &answer)?;
         if child.world.faults > self.scope.faults {
             return Ok(None);
         }
@@ -237,10 +234,9 @@ impl<'a> Search<'a> {
         let mut node = Node::root(self.scope, self.without);
         let mut steps = vec![Node::begin()];
         for index in made.into_iter().rev() {
-            let Choice { step, faults } = choices(&node, self.scope).swap_remove(index);
-            node.world.faults += faults;
-            node.judged(&step).expect("it was judged before");
-            steps.push(step);
+            let choice = choices(&node, self.scope).swap_remove(index);
+            (node, _) = node.after(&choice).expect("it was judged before");
+            steps.push(choice.step);
         }
         (node, steps)
     }

@@ -3,15 +3,15 @@
 use core::hash::{Hash, Hasher};
 
 use rebalance_guard::{
-    CommitAnswer, Config, Guard, Output, Partition, Reply, Rule, StaticMemory, Tick, TicketKind,
-    Verdict,
+    CommitAnswer, Config, Guard, Output, Partition, Rule, StaticMemory, Tick, TicketKind,
 };
 
+use super::alphabet::Choice;
 use super::mix::Mix;
 use super::scope::Scope;
 use super::world::{PARTITIONS, World, Wrong};
 use crate::oracle::Oracle;
-use crate::trace::{Action, Answer, Runner, Said, Step};
+use crate::trace::{Action, Answer, Runner, Step};
 
 /// Tables as small as the searches allow, so that a copy costs little.
 pub(super) type Core = Guard<StaticMemory<2, 3, 2, 3, 24, 0>>;
@@ -65,6 +65,14 @@ impl Node {
     /// The step that every history begins with.
     pub(super) fn begin() -> Step {
         Step { now: tick(BEGIN), action: Action::Tick }
+    }
+
+    /// The state that a choice leads to, judged, and what was answered.
+    pub(super) fn after(&self, choice: &Choice) -> Result<(Self, Answer), Wrong> {
+        let mut after = self.clone();
+        after.world.faults += choice.faults;
+        let answer = after.judged(&choice.step)?;
+        Ok((after, answer))
     }
 
     /// The step itself, without a judge.
@@ -204,14 +212,4 @@ pub(super) fn print_of(guard: &Core) -> u64 {
     let mut mix = Mix::new();
     guard.fingerprint(&mut mix);
     mix.finish()
-}
-
-/// Refused whole, or told to be over: it may have changed nothing.
-pub(super) fn changed_nothing(said: &Said) -> bool {
-    match said {
-        Said::Reply(Ok(Reply::Verdict(verdict))) => matches!(verdict, Verdict::Refuse(_)),
-        Said::Reply(Ok(Reply::Stale | Reply::Answered(rebalance_guard::Answered::Stale))) => true,
-        Said::Reply(reply) => reply.is_err(),
-        Said::Batch(_) | Said::Nothing => false,
-    }
 }

@@ -57,12 +57,6 @@ pub struct Scope {
     pub group_offsets: bool,
     /// The end of a partition is told.
     pub ends: bool,
-    /// Commits may be answered with anything.
-    pub commit_faults: bool,
-    /// Partitions, all of them, and the client may be lost.
-    pub losses: bool,
-    /// Effects may fail and be given up.
-    pub failures: bool,
     /// Calls may be the first thing at a deadline, not time alone.
     pub timed_calls: bool,
 }
@@ -105,51 +99,65 @@ impl Scope {
             rewinds: false,
             group_offsets: false,
             ends: false,
-            commit_faults: true,
-            losses: true,
-            failures: true,
             timed_calls: false,
         }
     }
 
     /// The worlds that every run of the tests walks through: a minute or two.
     pub fn small() -> Vec<Self> {
-        let one_key = |world: Self| Self { keys: 1, ..world };
-        let calm = |world: Self| Self { faults: 0, ..world };
-        let once = |world: Self| Self { assignments: 1, ..world };
-        let keyless = |world: Self| Self { keys: 0, ..world };
-        let keyed = |world: Self| Self { keys: 1, keyless: false, ..world };
         vec![
-            one_key(Self::of("two-records", [2, 0])),
-            calm(Self::of("three-records", [3, 0])),
-            calm(keyed(Self::of("two-partitions", [1, 1]))),
-            once(keyed(Self { faults: 1, together: true, ..Self::of("together", [2, 1]) })),
-            Self::tight(calm(once(one_key(Self::of("tight", [2, 1]))))),
-            Self::positions(keyless(Self { faults: 1, ..Self::of("positions", [2, 0]) })),
-            Self::metadata(calm(keyless(Self::of("metadata", [3, 0])))),
-            Self::timers(calm(one_key(Self::of("timers", [1, 0])))),
-            Self::timers(calm(once(one_key(Self::of("timers-once", [2, 0]))))),
-            Self::storms(keyless(Self { faults: 1, ..Self::of("storms", [2, 0]) })),
+            Self::of("two-records", [2, 0]).one_key(),
+            Self::of("three-records", [3, 0]).faults(0),
+            Self::of("two-partitions", [1, 1]).keyed().faults(0),
+            Self::of("together", [2, 1]).together().keyed().once().faults(1),
+            Self::of("tight", [2, 1]).tight().one_key().once().faults(0),
+            Self::of("positions", [2, 0]).positions().keyless().faults(1),
+            Self::of("metadata", [3, 0]).metadata().keyless().faults(0),
+            Self::of("timers", [1, 0]).timers().one_key().faults(0),
+            Self::of("timers-once", [2, 0]).timers().one_key().once().faults(0),
+            Self::of("storms", [2, 0]).storms().keyless().faults(1),
         ]
     }
 
     /// Larger ones: a quarter of an hour, and gigabytes of memory.
     pub fn wide() -> Vec<Self> {
-        let one_key = |world: Self| Self { keys: 1, ..world };
-        let faults = |faults, world: Self| Self { faults, ..world };
-        let keyless = |world: Self| Self { keys: 0, ..world };
-        let keyed = |world: Self| Self { keys: 1, keyless: false, ..world };
         vec![
-            faults(1, one_key(Self::of("wide-three-records", [3, 0]))),
-            faults(0, one_key(Self::of("wide-two-partitions", [1, 1]))),
-            faults(1, keyed(Self::of("wide-faults", [1, 1]))),
-            faults(0, keyed(Self { together: true, ..Self::of("wide-together", [2, 1]) })),
-            Self::tight(faults(0, keyless(Self::of("wide-tight", [2, 1])))),
-            Self::positions(faults(0, keyless(Self::of("wide-positions", [3, 0])))),
-            Self::metadata(faults(1, keyless(Self::of("wide-metadata", [3, 0])))),
-            Self::timers(faults(1, one_key(Self::of("wide-timers", [1, 0])))),
-            Self::storms(keyless(Self::of("wide-storms", [2, 0]))),
+            Self::of("wide-three-records", [3, 0]).one_key().faults(1),
+            Self::of("wide-two-partitions", [1, 1]).one_key().faults(0),
+            Self::of("wide-faults", [1, 1]).keyed().faults(1),
+            Self::of("wide-together", [2, 1]).together().keyed().faults(0),
+            Self::of("wide-tight", [2, 1]).tight().keyless().faults(0),
+            Self::of("wide-positions", [3, 0]).positions().keyless().faults(0),
+            Self::of("wide-metadata", [3, 0]).metadata().keyless().faults(1),
+            Self::of("wide-timers", [1, 0]).timers().one_key().faults(1),
+            Self::of("wide-storms", [2, 0]).storms().keyless(),
         ]
+    }
+
+    fn faults(self, faults: u8) -> Self {
+        Self { faults, ..self }
+    }
+
+    fn once(self) -> Self {
+        Self { assignments: 1, ..self }
+    }
+
+    fn together(self) -> Self {
+        Self { together: true, ..self }
+    }
+
+    /// Every record has one key, or none.
+    fn one_key(self) -> Self {
+        Self { keys: 1, ..self }
+    }
+
+    /// Every record has the same key.
+    fn keyed(self) -> Self {
+        Self { keyless: false, ..self.one_key() }
+    }
+
+    fn keyless(self) -> Self {
+        Self { keys: 0, ..self }
     }
 
     /// Room for one record in flight, two at or above the mark, one key remembered.

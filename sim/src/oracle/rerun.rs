@@ -98,7 +98,7 @@ impl<S: Subject, F: Fn() -> S> Rerun<'_, F> {
 }
 
 /// Refused whole: an error, a refused record, or nothing but refused records.
-fn is_refused(said: &Said) -> bool {
+pub(crate) fn is_refused(said: &Said) -> bool {
     let refused = |verdict: &Verdict| matches!(verdict, Verdict::Refuse(_));
     match said {
         Said::Reply(Ok(Reply::Verdict(verdict))) => refused(verdict),
