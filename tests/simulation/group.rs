@@ -5,16 +5,14 @@ mod callbacks;
 mod mutants;
 mod recordings;
 
-use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use rebalance_guard_sim::Census;
-use rebalance_guard_sim::group::{Options, Outcome, audit, run, shrink};
+use rebalance_guard_sim::group::{ENOUGH, Faults, Options, Outcome, Sum, audit, run, shrink};
 
 use crate::support::{for_each_seed, seeds};
 
 /// So many meet everything.
-const SEEDS: u64 = 2_000;
+const SEEDS: u64 = ENOUGH;
 
 /// Runs one seed; what is broken, as small as it gets.
 fn complaint(options: &Options, outcome: &Outcome) -> Option<String> {
@@ -23,96 +21,30 @@ fn complaint(options: &Options, outcome: &Outcome) -> Option<String> {
     Some(shrunk.unwrap_or_else(|| String::from("and not again: it is not deterministic")))
 }
 
-/// What a sound host and the simulated faults never bring about; scenario tests do.
-const NEVER: &[&str] = &[
-    // No client hands out an offset that has no next one.
-    "verdict refuse, offset limit",
-    // Nor one below a held record that it never handed out before.
-    "verdict refuse, regression never seen",
-    // A host hands partitions back only when the guard released them.
-    "output sealed replaced",
-];
-
-/// Everything of the group's own that one suite must meet.
-const KINDS: &[&str] = &[
-    "unowned to active",
-    "active to active",
-    "active to draining",
-    "active to committing",
-    "active to unowned",
-    "draining to committing",
-    "draining to unowned",
-    "committing to unowned",
-    "callback assign",
-    "callback assign none",
-    "callback revoke",
-    "callback revoke lost",
-    "callback poll exceeded",
-    "callback fatal",
-    "commit ok",
-    "commit timed out",
-    "commit illegal generation",
-    "commit unknown member",
-    "commit stale epoch",
-    "commit metadata too large",
-    "commit kept back",
-    "consumer replaced",
-    "rewind",
-    "sink applied",
-    "sink absorbed",
-    "sink refused",
-    "fault clock back",
-    "fault clock forward",
-    "fault compaction",
-    "fault crash",
-    "fault cut",
-    "fault duplicate",
-    "fault failing commits",
-    "fault hang",
-    "fault late answer",
-    "fault leader",
-    "fault pause",
-    "fault reset, back",
-    "fault reset, base",
-    "fault reset, foreign",
-    "fault reset, gone",
-    "fault reset, too long",
-    "fault reset, version",
-    "fault restart",
-    "fault slow commits",
-    "fault stall",
-    "fault truncation",
-    "fault twin",
-];
-
 #[test]
 fn no_promise_breaks_in_a_group_under_mixed_faults_and_all_of_them_occur() {
-    let sum = Mutex::new((BTreeMap::new(), Census::default()));
+    let sum = Mutex::new(Sum::default());
     let seeds = seeds(SEEDS);
     for_each_seed(seeds.clone(), |seed| {
         let options = Options::random(seed);
         let outcome = run(&options);
-        let complaint = complaint(&options, &outcome);
-        let mut sum = sum.lock().expect("no thread panics with it");
-        for (kind, count) in outcome.counts {
-            *sum.0.entry(kind).or_insert(0) += count;
-        }
-        sum.1.merge(&outcome.census);
-        complaint
+        sum.lock().expect("no thread panics with it").add(&outcome);
+        complaint(&options, &outcome)
     });
     if seeds.end < SEEDS {
         return;
     }
-    let (counts, census) = sum.into_inner().expect("no thread panics with it");
-    let missing: Vec<_> = KINDS.iter().filter(|kind| !counts.contains_key(*kind)).collect();
-    assert_eq!(missing, Vec::<&&str>::new(), "of {counts:#?}");
-    let unmet: Vec<_> = census.rarer_than(1).into_iter().map(|(kind, _)| kind).collect();
-    let unmet: Vec<_> = unmet
-        .into_iter()
-        .filter(|kind| kind.starts_with("verdict ") || kind.starts_with("output "))
-        .filter(|kind| !NEVER.contains(kind))
-        .collect();
-    assert_eq!(unmet, Vec::<&str>::new());
+    let sum = sum.into_inner().expect("no thread panics with it");
+    assert_eq!(sum.unmet(), Vec::<&str>::new(), "of\n{sum}");
+}
+
+#[test]
+fn a_sum_without_a_kind_says_which_is_missing() {
+    let mut sum = Sum::default();
+    sum.add(&run(&Options { faults: Faults::default(), ..Options::random(1) }));
+    assert!(sum.unmet().contains(&"fault crash"), "{sum}");
+    assert!(!sum.unmet().contains(&"sink applied"), "{sum}");
+    assert!(sum.to_string().contains("fault crash: 0"), "{sum}");
 }
 
 #[test]

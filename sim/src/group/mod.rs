@@ -21,6 +21,7 @@ mod report;
 mod seat;
 mod shrink;
 mod sink;
+mod sum;
 mod wire;
 mod world;
 
@@ -29,6 +30,7 @@ use crate::oracle::{Broken, check_all};
 pub use options::{Act, CommitFault, Faults, Options, Planned, Protocol, Reset};
 pub use report::{Callback, Failure, Happened, Moment, Outcome};
 pub use shrink::{Shrunk, shrink};
+pub use sum::{ENOUGH, Sum};
 
 /// Runs the group.
 ///

@@ -132,7 +132,9 @@ fn transition(before: Phase, after: Phase) -> &'static str {
         (Phase::Active, Phase::Unowned) => "active to unowned",
         (Phase::Draining, Phase::Committing) => "draining to committing",
         (Phase::Draining, Phase::Unowned) => "draining to unowned",
+        (Phase::Draining, Phase::Active) => "draining to active",
         (Phase::Committing, Phase::Unowned) => "committing to unowned",
+        (Phase::Committing, Phase::Active) => "committing to active",
         _ => "other transition",
     }
 }
