@@ -37,6 +37,8 @@ pub enum Rule {
     P9,
     /// Time never goes back.
     P10,
+    /// An alarm is told once.
+    P12,
 }
 
 /// Whether rule `$rule` is switched off. Always false in builds without the feature `mutants`.

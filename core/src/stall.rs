@@ -1,7 +1,7 @@
 //! Work that does not move, and polls that do not come.
 
 use crate::admit::offset_of;
-use crate::logic::Logic;
+use crate::logic::{Logic, switched_off};
 use crate::partition::{PartitionEntry, Phase};
 use crate::state::State;
 use crate::{Output, Tick};
@@ -77,8 +77,9 @@ impl Logic<'_> {
         }
         let owed = self.entry(slot).debt.map_or(0, |debt| debt.offset);
         let seek = offset_of(self.running_mark(slot).unwrap_or(owed));
+        let switched_off = switched_off!(self, P12);
         let entry = self.entry_mut(slot);
-        entry.stall_told = true;
+        entry.stall_told = !switched_off;
         let partition = entry.partition;
         self.state.counters.stalls = self.state.counters.stalls.saturating_add(1);
         Some(Output::Stalled { partition, seek })

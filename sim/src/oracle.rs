@@ -14,9 +14,12 @@
 //! | P9 | a key runs again, and is skipped, exactly when the window and the flights say so; what an
 //! |    | owner before finished is skipped, and nothing else as such |
 //! | P10 | clamping late ticks, and adding some, changes nothing |
+//! | P11 | two engines answer alike, see [`crate::difference`] |
 //! | P12 | outputs end; window and budget are never exceeded; alarms come when they are due, once |
 //!
-//! P11 is the differential between engines, see [`crate::difference`].
+//! [`check_trace`] judges a history by all of them at once; each has a function of its own, too,
+//! such as [`p1_two_phase_fence`]. A history that is not a trace yet becomes one beside a
+//! [`Witness`].
 
 mod books;
 #[cfg(feature = "mutants")]
@@ -24,8 +27,10 @@ mod digest;
 mod hand_over;
 mod judge;
 mod outputs;
+mod promises;
 pub(crate) mod rerun;
 mod set;
+mod witness;
 
 use core::fmt;
 
@@ -36,6 +41,13 @@ use crate::trace::Action;
 use crate::trace::{Answer, Step, Trace};
 use crate::{Subject, run};
 use books::Books;
+pub use promises::{
+    p1_two_phase_fence, p2_no_commit_past_unfinished_work, p3_marks_only_rise,
+    p4_lost_means_nothing_more, p5_every_revoke_ends, p6_a_refused_input_leaves_no_trace,
+    p7_no_record_vanishes, p8_stale_is_inert, p9_dedupe_never_loses_work,
+    p10_late_time_changes_nothing, p11_one_behaviour, p12_bounded,
+};
+pub use witness::Witness;
 
 /// One promise broken.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -145,24 +157,37 @@ pub fn check_all<S: Subject>(
     trace: &Trace,
     make_guard: impl Fn() -> S,
 ) -> (Stats, Vec<Broken>) {
-    let answers = run(trace, &mut make_guard());
-    let mut oracle = Oracle::new(config, &trace.partitions);
-    let mut broken = Vec::new();
-    let mut stale = Vec::new();
-    for (step, answer) in trace.steps.iter().zip(&answers) {
-        stale.push(oracle.books.is_stale(&step.action));
-        if broken.is_empty()
-            && let Err(found) = oracle.observe(step, answer)
-        {
-            broken.push(found);
-        }
-    }
-    let mut stats = oracle.stats();
+    let Watched { answers, stale, mut stats, broken } = Watched::new(config, trace, &make_guard);
+    let mut broken = Vec::from_iter(broken);
     let rerun = rerun::Rerun { trace, answers: &answers, make_guard: &make_guard };
     broken.extend(rerun.without_refused(&mut stats));
-    // After a break the books are wrong, so what they call stale is not to be trusted.
-    stale.truncate(oracle.steps);
     broken.extend(rerun.without_stale(&stale, &mut stats));
     broken.extend(rerun.on_a_clamped_clock(&mut stats));
     (stats, broken)
+}
+
+/// A history told once, under the oracle.
+struct Watched {
+    answers: Vec<Answer>,
+    /// Which inputs speak of what is over, up to the first break: after one the books are wrong,
+    /// so what they call stale is not to be trusted.
+    stale: Vec<bool>,
+    stats: Stats,
+    broken: Option<Broken>,
+}
+
+impl Watched {
+    fn new<S: Subject>(config: Config, trace: &Trace, make_guard: impl Fn() -> S) -> Self {
+        let answers = run(trace, &mut make_guard());
+        let mut oracle = Oracle::new(config, &trace.partitions);
+        let (mut stale, mut broken) = (Vec::new(), None);
+        for (step, answer) in trace.steps.iter().zip(&answers) {
+            stale.push(oracle.books.is_stale(&step.action));
+            broken = oracle.observe(step, answer).err();
+            if broken.is_some() {
+                break;
+            }
+        }
+        Self { answers, stale, stats: oracle.stats(), broken }
+    }
 }

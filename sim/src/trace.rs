@@ -309,7 +309,7 @@ impl Runner {
         }
     }
 
-    fn remember(&mut self, said: &Said) {
+    pub(crate) fn remember(&mut self, said: &Said) {
         let verdicts = match said {
             Said::Reply(Ok(Reply::Verdict(verdict))) => core::slice::from_ref(verdict),
             Said::Batch(verdicts) => verdicts,

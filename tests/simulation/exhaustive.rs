@@ -152,3 +152,8 @@ fn p9_a_key_remembered_though_its_record_was_given_up_is_found() {
 fn p10_time_that_goes_back_is_found() {
     is_found(Rule::P10, "P10", "two-records", 3);
 }
+
+#[test]
+fn p12_an_alarm_that_is_told_without_end_is_found() {
+    is_found(Rule::P12, "P12", "timers", 4);
+}

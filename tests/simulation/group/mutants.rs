@@ -74,3 +74,8 @@ fn a_group_shows_that_p9_dedupe_never_loses_work_is_switched_off() {
 fn a_group_shows_that_p10_time_that_does_not_move_forward_is_switched_off() {
     is_caught(Rule::P10);
 }
+
+#[test]
+fn a_group_shows_that_p12_an_alarm_is_told_once_is_switched_off() {
+    is_caught(Rule::P12);
+}
