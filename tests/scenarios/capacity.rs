@@ -5,8 +5,9 @@ use std::thread;
 use std::time::Duration;
 
 use rebalance_guard::{Answered, Config, Guard, InputError, Partition, Resume};
+use rebalance_guard_sim::Heap;
 
-use crate::support::{Heap, World, offset, small, tick};
+use crate::support::{World, offset, small, tick};
 
 fn wide(partitions: u32) -> Config {
     Config { partitions, window: partitions.min(4_096), keys: 16, budget: 2, ..small() }
@@ -40,7 +41,7 @@ fn the_work_of_a_large_assign_does_not_grow_with_its_square() {
     let (done, finished) = mpsc::channel();
     thread::spawn(move || {
         let config = wide(200_000);
-        let mut guard = Guard::new(Heap::of(&config), config).expect("sound settings");
+        let mut guard = Guard::new(Heap::new(&config), config).expect("sound settings");
         let resume = Resume::committed(offset(0));
         let all: Vec<_> = (0..200_000).map(|index| (Partition::new(0, index), resume)).collect();
         guard.assign(tick(0), Some(1), &all).expect("they fit");

@@ -6,7 +6,7 @@ use crate::support::{World, partition};
 
 /// Everything that the guard holds, without what it counted.
 fn state(world: &World) -> String {
-    let mut text = format!("{:?}", world.guard);
+    let mut text = format!("{:?}", *world.guard);
     for kind in ["Counters {", "PartitionCounters {"] {
         while let Some(from) = text.find(kind) {
             let length = text[from..].find('}').expect("a closing brace");

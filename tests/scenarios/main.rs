@@ -37,6 +37,7 @@ mod stall;
 mod storm;
 mod strings;
 mod support;
+mod told;
 mod transfer;
 mod waiting;
 mod words;

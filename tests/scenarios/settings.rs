@@ -1,11 +1,12 @@
 //! Settings that cannot work are refused when the guard is made.
 
 use rebalance_guard::{Config, ConfigError, Guard};
+use rebalance_guard_sim::Heap;
 
-use crate::support::{Heap, small};
+use crate::support::small;
 
 fn refused(config: Config) -> Option<ConfigError> {
-    Guard::new(Heap::of(&config), config).err()
+    Guard::new(Heap::new(&config), config).err()
 }
 
 #[test]
@@ -81,7 +82,7 @@ fn the_largest_settings_are_sound_and_one_more_is_not() {
 
 #[test]
 fn memory_too_small_for_the_settings_is_said_at_once() {
-    let memory = Heap::of(&small());
+    let memory = Heap::new(&small());
     let config = Config { window: 33, ..small() };
     assert_eq!(
         Guard::new(memory, config).err(),

@@ -5,8 +5,11 @@ use rebalance_guard::{
     reseal_snapshot,
 };
 
+use rebalance_guard_sim::Heap;
+
 use crate::strings::string;
-use crate::support::{Heap, World, small, tick};
+use crate::support::{World, small, tick};
+use crate::told::Told;
 use crate::words::said;
 
 fn bytes_of(world: &World) -> Vec<u8> {
@@ -16,13 +19,14 @@ fn bytes_of(world: &World) -> Vec<u8> {
 }
 
 fn restore(config: Config, now: u64, bytes: &[u8]) -> Result<Guard<Heap>, RestoreError> {
-    Guard::restore(Heap::of(&config), config, tick(now), bytes)
+    Guard::restore(Heap::new(&config), config, tick(now), bytes)
 }
 
 /// The same world around the restored guard.
 fn reloaded(world: &World, now: u64) -> World {
     let mut other = world.clone();
-    other.guard = restore(*world.guard.config(), now, &bytes_of(world)).expect("its own bytes");
+    let guard = restore(*world.guard.config(), now, &bytes_of(world)).expect("its own bytes");
+    other.guard = Told::restored(guard);
     other.at(now);
     other
 }
@@ -261,7 +265,8 @@ fn the_golden_snapshot_is_written_to_the_byte() {
 #[test]
 fn the_golden_snapshot_is_read() {
     let mut old = golden();
-    old.guard = restore(*old.guard.config(), 1_000, GOLDEN).expect("version 1 is read");
+    let guard = restore(*old.guard.config(), 1_000, GOLDEN).expect("version 1 is read");
+    old.guard = Told::restored(guard);
     let mut new = golden();
     assert_eq!(old.outputs(), new.outputs());
     assert_eq!(old.tick(90_000).outputs(), new.tick(90_000).outputs());

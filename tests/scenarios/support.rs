@@ -7,80 +7,14 @@
 
 use std::collections::HashMap;
 
-use rebalance_guard::memory::{
-    FinishedKey, Flight, JournalSlot, Layout, Memory, PartitionEntry, Parts, Place, ReportEntry,
-    View,
-};
 use rebalance_guard::{
-    Answered, CommitAnswer, Config, Guard, Input, InputError, KeyPolicy, Offset, Outcome, Output,
+    Answered, CommitAnswer, Config, Input, InputError, KeyPolicy, Offset, Outcome, Output,
     Partition, Progress, Record, Reply, Scope, Tick, Ticket, Verdict,
 };
 
+use crate::told::Told;
 use crate::words::{list, owned, record, said, wanted};
 pub(crate) use crate::words::{number, offset, partition, tick};
-
-/// Heap tables of any size.
-#[derive(Clone, Debug)]
-pub(crate) struct Heap {
-    partitions: Vec<PartitionEntry>,
-    partition_index: Vec<u32>,
-    flights: Vec<Flight>,
-    reserved_index: Vec<u32>,
-    finished_keys: Vec<FinishedKey>,
-    finished_index: Vec<u32>,
-    places: Vec<Place>,
-    reports: Vec<ReportEntry>,
-    carried: Vec<u8>,
-    journal: Vec<JournalSlot>,
-}
-
-impl Heap {
-    pub(crate) fn of(config: &Config) -> Self {
-        let layout = Layout::of(config);
-        Self {
-            partitions: vec![PartitionEntry::EMPTY; layout.partitions],
-            partition_index: vec![0; layout.partition_index],
-            flights: vec![Flight::EMPTY; layout.flights],
-            reserved_index: vec![0; layout.reserved_index],
-            finished_keys: vec![FinishedKey::EMPTY; layout.finished_keys],
-            finished_index: vec![0; layout.finished_index],
-            places: vec![Place::EMPTY; layout.places],
-            reports: vec![ReportEntry::EMPTY; layout.reports],
-            carried: vec![0; layout.carried],
-            journal: vec![JournalSlot::EMPTY; layout.journal],
-        }
-    }
-}
-
-impl Memory for Heap {
-    fn parts(&mut self) -> Parts<'_> {
-        Parts {
-            partitions: &mut self.partitions,
-            partition_index: &mut self.partition_index,
-            flights: &mut self.flights,
-            reserved_index: &mut self.reserved_index,
-            finished_keys: &mut self.finished_keys,
-            finished_index: &mut self.finished_index,
-            places: &mut self.places,
-            reports: &mut self.reports,
-            carried: &mut self.carried,
-            journal: &mut self.journal,
-        }
-    }
-
-    fn view(&self) -> View<'_> {
-        View {
-            partitions: &self.partitions,
-            partition_index: &self.partition_index,
-            flights: &self.flights,
-            finished_keys: &self.finished_keys,
-            places: &self.places,
-            reports: &self.reports,
-            carried: &self.carried,
-            journal: &self.journal,
-        }
-    }
-}
 
 /// Small tables, no jitter, commits offered at once, keys optional, no metadata, no stalls.
 pub(crate) fn small() -> Config {
@@ -109,7 +43,7 @@ pub(crate) fn small() -> Config {
 /// A guard, a clock and the tickets handed out.
 #[derive(Clone, Debug)]
 pub(crate) struct World {
-    pub(crate) guard: Guard<Heap>,
+    pub(crate) guard: Told,
     pub(crate) generation: Option<i32>,
     now: u64,
     tickets: HashMap<(Partition, Offset), Ticket>,
@@ -121,8 +55,7 @@ impl World {
     }
 
     pub(crate) fn with(config: Config) -> Self {
-        let guard = Guard::new(Heap::of(&config), config).expect("settings of a test are sound");
-        Self { guard, generation: Some(7), now: 0, tickets: HashMap::new() }
+        Self { guard: Told::new(config), generation: Some(7), now: 0, tickets: HashMap::new() }
     }
 
     /// Later calls happen at `now`; nothing is called.
@@ -141,7 +74,7 @@ impl World {
     /// The host polls at `now`.
     pub(crate) fn poll(&mut self, now: u64) -> &mut Self {
         self.now = now;
-        self.guard.polled(tick(now));
+        assert_eq!(self.handle(Input::Polled), Ok(Reply::Done));
         self
     }
 
@@ -164,7 +97,8 @@ impl World {
 
     pub(crate) fn try_assign(&mut self, what: &str) -> Result<Reply, InputError> {
         let partitions: Vec<_> = what.split_whitespace().map(owned).collect();
-        self.guard.assign(self.time(), self.generation, &partitions)
+        let now = self.time();
+        self.guard.assign(now, self.generation, &partitions)
     }
 
     /// An assign that must be accepted.
@@ -181,35 +115,39 @@ impl World {
 
     pub(crate) fn position(&mut self, what: &str, assignment: u64) -> Result<Reply, InputError> {
         let (partition, resume) = owned(what);
-        self.guard.position(self.time(), partition, number(assignment), resume)
+        self.handle(Input::Position { partition, assignment: number(assignment), resume })
     }
 
     /// A revoke whose drain ends at tick `deadline`.
     pub(crate) fn revoke(&mut self, what: &str, deadline: u64) -> &mut Self {
         let partitions = list(what);
-        self.guard.revoke(self.time(), &partitions, tick(deadline));
+        let now = self.time();
+        self.guard.revoke(now, &partitions, tick(deadline));
         self
     }
 
     pub(crate) fn lost(&mut self, what: &str) -> &mut Self {
         let partitions = list(what);
-        self.guard.lost(self.time(), Scope::Some(&partitions));
+        let now = self.time();
+        self.guard.lost(now, Scope::Some(&partitions));
         self
     }
 
     pub(crate) fn lost_all(&mut self) -> &mut Self {
-        self.guard.lost(self.time(), Scope::All);
+        let now = self.time();
+        self.guard.lost(now, Scope::All);
         self
     }
 
     pub(crate) fn fatal(&mut self) -> &mut Self {
-        self.guard.lost(self.time(), Scope::Fatal);
+        let now = self.time();
+        self.guard.lost(now, Scope::Fatal);
         self
     }
 
     pub(crate) fn rewind(&mut self, what: &str) -> Result<Reply, InputError> {
         let (partition, offset, _) = record(what);
-        self.guard.rewind(self.time(), partition, offset)
+        self.handle(Input::Rewind { partition, offset })
     }
 
     pub(crate) fn group_offset(&mut self, what: &str, assignment: u64) -> Reply {
@@ -234,7 +172,8 @@ impl World {
     pub(crate) fn admit_tried(&mut self, what: &str, attempts: u16) -> String {
         let (partition, offset, key) = record(what);
         let record = Record { attempts, ..Record::new(partition, offset, key) };
-        let verdict = self.guard.admit(self.time(), record);
+        let now = self.time();
+        let verdict = self.guard.admit(now, record);
         if let Verdict::Run(ticket) | Verdict::Park(ticket, _) = verdict {
             self.tickets.insert((partition, offset), ticket);
         }
@@ -263,7 +202,8 @@ impl World {
     }
 
     pub(crate) fn answer(&mut self, ticket: Ticket, outcome: Outcome) -> Answered {
-        self.guard.answer(self.time(), ticket, outcome)
+        let now = self.time();
+        self.guard.answer(now, ticket, outcome)
     }
 
     pub(crate) fn complete(&mut self, ticket: Ticket) -> Answered {
@@ -294,8 +234,9 @@ impl World {
         answer: CommitAnswer,
     ) -> Reply {
         let (partition, offset, _) = record(what);
-        let now = self.time();
-        self.guard.commit_answered(now, partition, number(assignment), offset, answer)
+        let assignment = number(assignment);
+        let input = Input::CommitAnswered { partition, assignment, offset, answer };
+        self.handle(input).expect("a commit's answer is never an error")
     }
 
     /// The coordinator stored the commit `p0:101`; it must count.
