@@ -4,6 +4,10 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use rebalance_guard::Config;
+use rebalance_guard_host::engine::Engine;
+use rebalance_guard_host::native::NativeEngine;
+
 const GOOD: &str = r#"{"do":"config","commit_interval":0,"jitter":0,"key_policy":"optional"}
 {"do":"assign","now":0,"generation":7,"partitions":[{"partition":0,"committed":100}]}
 {"do":"admit","plus":1,"partition":0,"offset":100,"as":"a","expect":{"verdict":"run"}}
@@ -80,4 +84,37 @@ fn a_trace_that_goes_on_from_bytes_is_refused_by_the_reference_model_with_a_word
     assert_eq!(output.status.code(), Some(2));
     let said = text(&output.stderr);
     assert!(said.contains("line 5: the snapshot's bytes are refused"), "{said}");
+}
+
+#[test]
+fn with_oracle_the_answers_are_judged_by_the_promises() {
+    let output = replay(&file("oracle", GOOD), &["--oracle", "--quiet"]);
+    assert_eq!(text(&output.stderr), "the oracle: no promise broken in 3 inputs\n");
+    assert_eq!((text(&output.stdout), output.status.code()), (String::new(), Some(0)));
+}
+
+#[test]
+fn what_the_oracle_cannot_judge_is_said_with_what_to_do() {
+    let output = replay(
+        &file("oracle-js", GOOD),
+        &["--oracle", "--engine", "js", "--js-package", "anywhere"],
+    );
+    assert_eq!(
+        text(&output.stderr),
+        "--oracle judges --engine native and plugin: with js leave it out\n"
+    );
+    assert_eq!(output.status.code(), Some(2));
+    let snapshot = snapshot_hex();
+    let config = "{\"do\":\"config\"}";
+    let restored = format!("{config}\n{{\"do\":\"restore\",\"snapshot_hex\":\"{snapshot}\"}}\n");
+    let output = replay(&file("oracle-restored", &restored), &["--oracle", "--quiet"]);
+    assert!(text(&output.stderr).contains("take the first file of the recording"), "{output:?}");
+    assert_eq!(output.status.code(), Some(2));
+}
+
+/// A guard of default settings that was told nothing, as bytes.
+fn snapshot_hex() -> String {
+    let mut engine = NativeEngine::new(&Config::default()).expect("sound settings");
+    let bytes = engine.snapshot().expect("alive").expect("it fits");
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

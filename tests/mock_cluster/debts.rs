@@ -147,7 +147,7 @@ fn all_run_although_one_is_owed(name: &str, window: u32) {
     let near = Arc::new(AtomicBool::new(false));
     settings.engine = Creditor::factory(&near);
     settings.guard.window = window;
-    let member = Member::start(settings);
+    let member = Member::start_unjudged(settings);
     eventually("two were offered", || near.load(Ordering::Relaxed));
     stage.ledger.open();
     eventually("all took effect", || stage.ledger.effects() == 10);

@@ -266,7 +266,7 @@ fn an_engine_that_breaks_the_contract_is_dead(spoil: fn(Option<Output>) -> Optio
         let sound: fn(Option<Output>) -> Option<Output> = |output| output;
         Ok(Mortal::spoiled(config, if first { spoil } else { sound }))
     });
-    let member = Member::start(settings);
+    let member = Member::start_unjudged(settings);
     eventually("all are committed", || stage.committed() == [Some(20)]);
     let over =
         |event: &Event| matches!(event, Event::Committed { offset, .. } if offset.as_i64() > 20);

@@ -26,6 +26,8 @@ use rebalance_guard_host::record::Effect;
 use rebalance_guard_host::sink::{Sink, SinkAnswer};
 use rebalance_guard_host::workers::Order;
 
+use crate::judged::{Judged, recorded};
+
 /// The longest that any wait of these suites may take before it is a failure.
 pub const PATIENCE: Duration = Duration::from_secs(45);
 
@@ -478,8 +480,19 @@ impl Observer for Recorder {
 }
 
 impl Member {
-    /// Starts one.
-    pub fn start(settings: Settings) -> Self {
+    /// Starts one. When it has ended, everything that its guard was told is judged.
+    pub fn start(mut settings: Settings) -> Self {
+        let judged = Judged::new();
+        settings.engine = recorded(&judged.path(), settings.topics.clone(), settings.engine);
+        Self::run(settings, move || drop(judged.judge()))
+    }
+
+    /// Starts one whose engine lies on purpose, which no judge would let pass.
+    pub fn start_unjudged(settings: Settings) -> Self {
+        Self::run(settings, || {})
+    }
+
+    fn run(settings: Settings, at_the_end: impl FnOnce() + Send + 'static) -> Self {
         show_logs();
         let (stop, signal) = gateway::stop_signal();
         let events = Arc::new(Mutex::new(Vec::new()));
@@ -489,6 +502,7 @@ impl Member {
             if let Err(error) = &ended {
                 eprintln!("a member ended: {error}");
             }
+            at_the_end();
             ended
         });
         Self { stop, events, thread }
@@ -530,12 +544,17 @@ impl Member {
     }
 }
 
-/// A gateway in a process of its own, to be stopped, frozen and killed.
+/// The variable that tells a member where to record what its guard is told.
+pub const RECORD: &str = "RG_MEMBER_RECORD";
+
+/// A gateway in a process of its own, to be stopped, frozen and killed. When it is gone, everything
+/// that its guard was told is judged.
 pub struct MemberProcess {
     child: Child,
     /// A line asks it to stop; its end ends the process.
     stdin: ChildStdin,
     events: Arc<Mutex<Vec<String>>>,
+    judged: Option<Judged>,
 }
 
 impl MemberProcess {
@@ -544,8 +563,10 @@ impl MemberProcess {
     /// # Panics
     /// It cannot be started.
     pub fn start(program: &str, arguments: &[&str]) -> Self {
+        let judged = Judged::new();
         let mut child = Command::new(program)
             .args(arguments)
+            .env(RECORD, judged.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -559,7 +580,7 @@ impl MemberProcess {
                 heard.lock().unwrap_or_else(PoisonError::into_inner).push(line);
             }
         });
-        Self { child, stdin, events }
+        Self { child, stdin, events, judged: Some(judged) }
     }
 
     /// Lines that it told so far.
@@ -601,5 +622,8 @@ impl Drop for MemberProcess {
         // Gone already, or to go now.
         let _ = self.child.kill();
         let _ = self.child.wait();
+        if let Some(judged) = self.judged.take().filter(|_| !thread::panicking()) {
+            judged.judge();
+        }
     }
 }

@@ -7,5 +7,6 @@
 pub struct Readme;
 
 pub mod broker;
+pub mod judged;
 pub mod kafka;
 pub mod plugin;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use rebalance_guard::Guard;
 use rebalance_guard_sim::jsonl::{self, File, Played};
+use rebalance_guard_sim::oracle::{Witness, check_trace};
 use rebalance_guard_sim::{Heap, Model, Subject};
 use rebalance_guard_tests::plugin::{EngineSubject, plugin};
 
@@ -34,8 +35,11 @@ fn play_on_every_engine(name: &str) {
     let text = fs::read_to_string(folder().join(name)).expect("the file is there");
     let file = File::read(&text).unwrap_or_else(|bad| panic!("{bad}"));
     let config = *file.config();
-    let guard = Guard::new(Heap::new(&config), config);
-    let native = played(&file, "native", &mut guard.expect("sound settings"));
+    let core = || Guard::new(Heap::new(&config), config).expect("sound settings");
+    let mut witness = Witness::new(config, core());
+    let native = played(&file, "native", &mut witness);
+    let history = witness.trace().expect("no file begins with a restored guard");
+    check_trace(config, history, core).unwrap_or_else(|broken| panic!("{history}{broken}"));
     let model = played(&file, "model", &mut Model::new(config));
     assert_eq!(native, model);
     let mut engine = EngineSubject(plugin().start(&config).expect("it starts"));

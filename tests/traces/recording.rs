@@ -9,6 +9,7 @@ use rebalance_guard_host::native::NativeEngine;
 use rebalance_guard_host::recording::Recording;
 use rebalance_guard_sim::jsonl::File;
 use rebalance_guard_sim::{Heap, random, run};
+use rebalance_guard_tests::judged::history;
 use rebalance_guard_tests::plugin::{EngineSubject, plugin};
 
 use crate::played;
@@ -156,4 +157,24 @@ fn an_earlier_recording_is_kept_and_a_place_that_cannot_be_written_is_refused() 
     assert_eq!(files(&path), ["", "what was there"]);
     let nowhere = folder.join("nowhere").join("file.jsonl");
     Recording::create(&nowhere, u64::MAX, true, topics()).expect_err("there is no such folder");
+}
+
+#[test]
+fn a_recording_is_judged_by_every_promise_and_one_that_was_altered_is_refused() {
+    let folder = scratch("judged");
+    let trace = random::trace(11, 300);
+    let path = folder.join("judged.jsonl");
+    let recording = Recording::create(&path, u64::MAX, true, topics()).expect("it begins");
+    let mut engine = EngineSubject(recording.of(native(&trace.config), &trace.config));
+    run(&trace, &mut engine);
+    drop(engine);
+    let text = fs::read_to_string(&path).expect("the file is there");
+    assert_eq!(history(&text), Ok(true));
+    // Killed in the middle of a line.
+    assert_eq!(history(&text[..text.len() - 7]), Ok(true));
+    assert_eq!(history(""), Ok(false));
+    let altered = text.replacen("\"run\"", "\"skip\"", 1);
+    assert_ne!(altered, text);
+    let why = history(&altered).expect_err("it was answered otherwise");
+    assert!(why.contains("expected"), "{why}");
 }

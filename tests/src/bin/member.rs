@@ -6,12 +6,14 @@
 
 use std::env;
 use std::io::{BufRead, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rebalance_guard_host::gateway::{self, Event, Observer, Protocol};
-use rebalance_guard_tests::kafka::{RemoteLedger, settings};
+use rebalance_guard_tests::judged::recorded;
+use rebalance_guard_tests::kafka::{RECORD, RemoteLedger, settings};
 
 struct Teller;
 
@@ -59,6 +61,9 @@ fn main() -> ExitCode {
             "lease_ms" => settings.guard.lease = value.parse().expect("ms"),
             client => drop(settings.client.insert(client.to_owned(), value.to_owned())),
         }
+    }
+    if let Some(path) = env::var_os(RECORD) {
+        settings.engine = recorded(Path::new(&path), settings.topics.clone(), settings.engine);
     }
     let (handle, signal) = gateway::stop_signal();
     std::thread::spawn(move || {

@@ -1,20 +1,20 @@
 //! `replay`: tell a recorded or written history to a guard and see what it answers.
 
+mod answering;
 mod js;
+mod judge;
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use rebalance_guard::{
-    Config, Input, InputError, Output, Partition, Progress, Record, Reply, Storm, Tick, Ticket,
-    Verdict, Waiting,
-};
+use rebalance_guard_sim::Model;
 use rebalance_guard_sim::jsonl::{File, Played, Player};
-use rebalance_guard_sim::{Model, Subject};
 
 use super::{assemble, exit, print};
 use crate::config::EngineName;
-use crate::engine::{Engine, EngineDead};
+use crate::gateway::EngineFactory;
+use answering::Answering;
+use judge::Judge;
 
 /// Flags of `replay`.
 #[derive(Args, Debug)]
@@ -39,6 +39,9 @@ pub(crate) struct ReplayArgs {
     /// Tell it to the reference model as well; both must answer alike.
     #[arg(long)]
     model: bool,
+    /// Judge the answers by the guard's promises as well: P1 to P10 and P12.
+    #[arg(long)]
+    oracle: bool,
     /// Print the lines that differ alone.
     #[arg(long)]
     quiet: bool,
@@ -64,9 +67,13 @@ Example:
     '{"do":"complete","plus":5,"ticket":"a","expect":{"outputs":["commit"]}}' > order.jsonl
   rebalance-guard replay order.jsonl --model
 
+With --oracle the history is then told to fresh guards of the same engine, every output pulled
+after every line: nothing that a promise forbids may show, and nothing may change when refused or
+stale lines are left out.
+
 Exit codes:
   0  every expectation holds
-  1  a line was answered otherwise, or the engine and the model differ
+  1  a line was answered otherwise, the engine and the model differ, or a promise is broken
   2  the file or the command line cannot be used"#;
 
 /// Plays the file. Gives the exit code.
@@ -79,46 +86,56 @@ pub(crate) fn replay(args: &ReplayArgs) -> u8 {
         }
     };
     if let (Answers::Js, Some(package)) = (args.engine, &args.js_package) {
+        if args.oracle {
+            eprintln!("--oracle judges --engine native and plugin: with js leave it out");
+            return exit::SETTINGS;
+        }
         return js::replay(package, &args.file, &file, args.model, args.quiet);
     }
-    let engine = match engine(args, file.config()) {
-        Ok(engine) => engine,
+    match told(args, &file) {
+        Ok(code) => code,
         Err(why) => {
             eprintln!("{why}");
-            return exit::START;
+            exit::START
         }
-    };
-    let mut answering = Answering { engine, dead: None };
-    let mut model = args.model.then(|| (Player::new(&file), Model::new(*file.config())));
-    let mut player = Player::new(&file);
-    while let Some(played) = player.step(&mut answering) {
-        if let Some(dead) = &answering.dead {
+    }
+}
+
+/// Tells the file to an engine of this process.
+fn told(args: &ReplayArgs, file: &File) -> Result<u8, String> {
+    let mut factory = factory(args)?;
+    let mut judge = Judge::new(file, Answering::new(factory.make(file.config())?));
+    let mut model = args.model.then(|| (Player::new(file), Model::new(*file.config())));
+    let mut player = Player::new(file);
+    while let Some(played) = player.step(&mut judge.witness) {
+        if let Some(dead) = judge.dead() {
             eprintln!("{dead}");
-            return exit::FAILED;
+            return Ok(exit::FAILED);
         }
         let played = match played {
             Ok(played) => played,
             Err(why) => {
                 eprintln!("{}: {why}", args.file.display());
-                return exit::SETTINGS;
+                return Ok(exit::SETTINGS);
             }
         };
+        judge.told(played.line);
         if !args.quiet || played.difference.is_some() {
             let code = print(format!("{}\n", played.shown).as_bytes());
             if code != exit::OK {
-                return code;
+                return Ok(code);
             }
         }
         if let Some(difference) = played.difference {
             eprintln!("line {}: {difference}", played.line);
-            return exit::FAILED;
+            return Ok(exit::FAILED);
         }
         let told = model.as_mut().and_then(|(player, model)| player.step(model));
         if let Some(code) = told.and_then(|told| beside(told, &played.shown)) {
-            return code;
+            return Ok(code);
         }
     }
-    exit::OK
+    if args.oracle { judge.judge(&mut factory) } else { Ok(exit::OK) }
 }
 
 /// The exit code if the model cannot play the line, or answers otherwise.
@@ -143,7 +160,7 @@ fn read(args: &ReplayArgs) -> Result<File, String> {
     File::read(&text).map_err(|why| format!("{name}: {why}"))
 }
 
-fn engine(args: &ReplayArgs, config: &Config) -> Result<Box<dyn Engine>, String> {
+fn factory(args: &ReplayArgs) -> Result<EngineFactory, String> {
     let name = match (args.engine, &args.plugin, &args.plugin_sha256) {
         (Answers::Native | Answers::Js, ..) => EngineName::Native,
         (Answers::Plugin, Some(path), Some(sha256)) => {
@@ -151,81 +168,5 @@ fn engine(args: &ReplayArgs, config: &Config) -> Result<Box<dyn Engine>, String>
         }
         (Answers::Plugin, ..) => EngineName::Embedded,
     };
-    assemble::engine(&name).map_err(|refused| refused.why)?.make(config)
-}
-
-/// An engine that answers traces; once dead it answers nothing that counts.
-struct Answering {
-    engine: Box<dyn Engine>,
-    dead: Option<EngineDead>,
-}
-
-impl Answering {
-    fn ask<R>(&mut self, otherwise: R, call: impl FnOnce(&mut dyn Engine) -> Dies<R>) -> R {
-        match call(&mut *self.engine) {
-            Ok(answer) => answer,
-            Err(dead) => {
-                self.dead.get_or_insert(dead);
-                otherwise
-            }
-        }
-    }
-}
-
-type Dies<R> = Result<R, EngineDead>;
-
-impl Subject for Answering {
-    fn handle(&mut self, now: Tick, input: Input<'_>) -> Result<Reply, InputError> {
-        self.ask(Ok(Reply::Stale), |engine| engine.handle(now, input))
-    }
-
-    fn admit_batch(&mut self, now: Tick, records: &[Record<'_>]) -> Vec<Verdict> {
-        let mut verdicts = Vec::new();
-        self.ask((), |engine| engine.admit_batch(now, records, &mut verdicts));
-        verdicts
-    }
-
-    fn handle_timeout(&mut self, now: Tick) {
-        self.ask((), |engine| engine.handle_timeout(now));
-    }
-
-    fn poll_output(&mut self) -> Option<Output> {
-        self.ask(None, |engine| engine.poll_output())
-    }
-
-    fn poll_timeout(&mut self) -> Option<Tick> {
-        self.ask(None, |engine| engine.poll_timeout())
-    }
-
-    fn is_live(&mut self, ticket: Ticket) -> bool {
-        self.ask(false, |engine| engine.is_live(ticket))
-    }
-
-    fn progress(&mut self, partition: Partition) -> Option<Progress> {
-        self.ask(None, |engine| engine.progress(partition))
-    }
-
-    fn commit_metadata(&mut self, partition: Partition) -> Vec<u8> {
-        self.ask(Vec::new(), |engine| engine.commit_metadata(partition))
-    }
-
-    fn waiting(&mut self) -> Option<Waiting> {
-        self.ask(None, |engine| engine.waiting())
-    }
-
-    fn in_flight(&mut self) -> u32 {
-        self.ask(0, |engine| engine.in_flight())
-    }
-
-    fn snapshot(&mut self) -> Option<Vec<u8>> {
-        self.ask(None, |engine| engine.snapshot())
-    }
-
-    fn restore(&mut self, now: Tick, snapshot: &[u8]) -> bool {
-        self.ask(false, |engine| engine.restore(now, snapshot))
-    }
-
-    fn storm(&mut self) -> Storm {
-        self.ask(Storm::Calm, |engine| engine.storm())
-    }
+    assemble::engine(&name).map_err(|refused| refused.why)
 }
