@@ -42,6 +42,11 @@ fn places_and_tickets_read_as_they_are_written_in_logs() {
 }
 
 #[test]
+fn an_offset_is_written_as_kafka_has_it() {
+    assert_eq!([offset(7), Offset::MAX].map(Offset::as_i64), [7, i64::MAX]);
+}
+
+#[test]
 fn the_key_of_the_hash_is_not_shown() {
     assert_eq!(format!("{:?}", HashKey([1, 2])), "HashKey(..)");
     assert!(

@@ -234,6 +234,53 @@ fn two_records_in_flight_do_not_share_a_place() {
 }
 
 #[test]
+fn as_many_places_as_the_budget_survive() {
+    let mut world = World::with(Config { budget: 3, ..small() });
+    world.assign("p0@100").run("p0:100");
+    world.finish("p0:101 p0:102");
+    assert_eq!(world.admit("p0:103"), "hold: budget");
+    let mut other = reloaded(&world, 0);
+    assert_eq!(other.admit("p0:103"), "hold: budget");
+    other.complete(world.ticket("p0:100"));
+    assert_eq!(other.commits(), ["p0=103"]);
+}
+
+#[test]
+fn a_mark_that_stands_below_what_is_finished_is_a_contradiction() {
+    let mut world = World::with(small());
+    let given_up = world.assign("p0@100").run("p0:100");
+    world.finish("p0:101").abandon(given_up);
+    let (mut bytes, config) = (bytes_of(&world), *world.guard.config());
+    assert!(restore(config, 0, &bytes).is_ok());
+    // Two places, each its offset and what became of it: given up, and finished.
+    let places = [&100_u64.to_le_bytes()[..], &[1], &101_u64.to_le_bytes(), &[0]].concat();
+    let first = position(&bytes, &places);
+    bytes[first + 8] = 0;
+    reseal_snapshot(&mut bytes);
+    assert_eq!(restore(config, 0, &bytes).err(), Some(RestoreError::Contradiction));
+}
+
+#[test]
+fn a_report_has_a_place_of_its_own_kind_and_of_a_partition_that_there_can_be() {
+    let mut world = World::with(Config { partitions: 2, ..small() });
+    world.assign("3/p77@100").run("3/p77:105");
+    let (bytes, config) = (bytes_of(&world), *world.guard.config());
+    // The place of a gap in the first of two slots, the kind, the partition.
+    let gap = [1, 0, 0, 0, 1, 3, 0, 0, 0, 77, 0, 0, 0];
+    let place = position(&bytes, &gap);
+    let moved = |to: u8| {
+        let mut bytes = bytes.clone();
+        bytes[place] = to;
+        reseal_snapshot(&mut bytes);
+        restore(config, 0, &bytes).err()
+    };
+    let contradiction = Some(RestoreError::Contradiction);
+    assert_eq!(moved(6), None, "the second slot's");
+    assert_eq!(moved(11), contradiction, "that of a third");
+    assert_eq!(moved(2), contradiction, "that of a step back");
+}
+
+#[test]
 fn a_dead_client_stays_dead() {
     let mut world = busy();
     world.fatal();
