@@ -484,7 +484,9 @@ impl Member {
     pub fn start(mut settings: Settings) -> Self {
         let judged = Judged::new();
         settings.engine = recorded(&judged.path(), settings.topics.clone(), settings.engine);
-        Self::run(settings, move || drop(judged.judge()))
+        Self::run(settings, move || {
+            judged.judge();
+        })
     }
 
     /// Starts one whose engine lies on purpose, which no judge would let pass.

@@ -203,9 +203,7 @@ impl<'a> Gateway<'a> {
         self.tell_observer(Event::EverythingLost { why });
         self.abandon_all();
         // The engine was told, or knows; one that is dead is replaced.
-        if self.engine.handle(self.now(), Input::Lost(Scope::All)).is_ok() {
-            self.discard_outputs();
-        }
+        self.tell_loss(Scope::All);
     }
 
     fn engine_dead(&mut self, deaths: u32, reason: String) -> Result<(), GatewayError> {
@@ -230,9 +228,7 @@ impl<'a> Gateway<'a> {
         self.tell_observer(Event::EverythingLost { why: words.clone() });
         self.abandon_all();
         // B104 (twmb/franz-go#479): fatal is final for this guard, whatever comes next.
-        if self.engine.handle(self.now(), Input::Lost(Scope::Fatal)).is_ok() {
-            self.discard_outputs();
-        }
+        self.tell_loss(Scope::Fatal);
         self.tell_last_journal();
         match fatal(code, self.settings.protocol) {
             Remedy::Again if deaths <= FATALS_MAX => self.replace_engine(),
@@ -256,6 +252,15 @@ impl<'a> Gateway<'a> {
     fn keep_counters(&mut self) {
         if let Ok(counters) = self.engine.counters() {
             super::events::add(&mut self.summary.counters, &counters);
+        }
+    }
+
+    /// What broke off may have done so between two outputs: the rest comes first, for the guard is
+    /// told nothing before it has been pulled empty.
+    fn tell_loss(&mut self, scope: Scope<'_>) {
+        self.discard_outputs();
+        if self.engine.handle(self.now(), Input::Lost(scope)).is_ok() {
+            self.discard_outputs();
         }
     }
 
