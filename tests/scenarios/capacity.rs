@@ -14,6 +14,7 @@ fn wide(partitions: u32) -> Config {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "about size: hours under Miri")]
 fn three_thousand_partitions_come_and_go_in_one_event_each() {
     // B116 (confluentinc/librdkafka#4629)
     let mut world = World::with(wide(3_000));
@@ -35,6 +36,7 @@ fn three_thousand_partitions_come_and_go_in_one_event_each() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "about size: hours under Miri")]
 fn the_work_of_a_large_assign_does_not_grow_with_its_square() {
     // B116 (confluentinc/librdkafka#4629): a square of 200,000 would take minutes; the wait only
     // bounds that.

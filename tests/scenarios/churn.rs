@@ -18,6 +18,7 @@ impl Dice {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "about size: hours under Miri")]
 fn the_dedupe_window_is_exact_over_a_long_run() {
     let mut world = World::with(Config { window: 6, keys: 8, budget: 5_000, ..small() });
     let mut dice = Dice(3);
@@ -57,6 +58,7 @@ fn the_dedupe_window_is_exact_over_a_long_run() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "about size: hours under Miri")]
 fn the_partition_table_is_exact_over_a_long_run() {
     let mut world = World::new();
     let mut dice = Dice(5);
@@ -91,6 +93,7 @@ fn the_partition_table_is_exact_over_a_long_run() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "about size: hours under Miri")]
 fn marks_are_exact_when_records_finish_in_any_order_for_long() {
     let mut world = World::with(Config { window: 32, budget: 40, ..small() });
     let mut dice = Dice(7);

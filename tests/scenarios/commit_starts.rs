@@ -145,6 +145,7 @@ fn the_largest_offsets_are_committed_without_wrapping() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "about size: hours under Miri")]
 fn one_unfinished_record_below_forty_thousand_finished_ones_holds_the_mark() {
     // B74 (parallel-consumer#37)
     let mut world = World::with(Config { budget: 40_001, window: 2, ..small() });

@@ -97,6 +97,7 @@ fn a_record_without_a_key_is_dead_lettered_like_any_other() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "about size: hours under Miri")]
 fn partitions_owned_in_the_past_leave_nothing_that_grows() {
     // B95 (getsentry/arroyo#405)
     let mut world = World::with(Config { partitions: 2, window: 50, budget: 50, ..small() });

@@ -10,7 +10,8 @@ use super::source::Source;
 
 /// Settings that would take more memory than this are measured and not carved.
 const REGION_MAX: u64 = 4 << 20;
-const CALLS_MAX: usize = 200;
+/// Miri is some hundred times slower, and each call's state is compared whole.
+const CALLS_MAX: usize = if cfg!(miri) { 40 } else { 200 };
 
 /// No call panics, and a refused one leaves the state as it was. A first byte of 255 means that
 /// the rest are settings.
