@@ -94,6 +94,11 @@ fn storms_hold_and_let_go_with_a_fault() {
 }
 
 #[test]
+fn everything_at_once_in_every_history_of_four_steps() {
+    is_sound("whole");
+}
+
+#[test]
 fn states_that_count_as_one_go_on_alike() {
     for (name, one_in) in [("tight", 16), ("metadata", 16), ("storms", 16), ("timers-once", 32)] {
         match go_on_alike(&world(name), one_in) {

@@ -12,7 +12,7 @@ use super::alphabet::{commit_answered, offset, record, resumed};
 use super::mix::Known;
 use super::node::{Node, core, partitions, tick};
 use super::scope::{DRAIN, NEVER, Scope, Start};
-use super::world::{Log, Offer, Wrong, number};
+use super::world::{Log, Offer, Row, World, Wrong, number};
 use crate::trace::{Action, Resumed, Step};
 
 /// More steps than any end needs.
@@ -96,7 +96,7 @@ fn at(now: u64, action: Action) -> Step {
 /// Everything that is not owned and of which something is left.
 fn assign(node: &Node, there: &[Partition]) -> Option<Action> {
     let log = |partition: &Partition| &node.world.logs[number(*partition)];
-    let open = |p: &&Partition| node.guard.progress(**p).is_none() && !is_over(log(p));
+    let open = |p: &&Partition| node.guard.progress(**p).is_none() && !is_over(&node.world, log(p));
     let starts = |p: &Partition| (*p, truth(log(p)));
     let partitions: Vec<_> = there.iter().filter(open).map(starts).collect();
     (!partitions.is_empty()).then_some(Action::Assign { generation: Some(1), partitions })
@@ -115,10 +115,13 @@ fn truth(log: &Log) -> Resumed {
 }
 
 /// Nothing of the log is left to do, and the group knows it as far as it can.
-fn is_over(log: &Log) -> bool {
-    let rows = || log.rows.iter().take(usize::from(log.len));
-    let held = log.committed.as_ref().is_some_and(|(held, _)| *held >= u64::from(log.len));
-    rows().all(|row| row.done || row.passed) && (held || rows().any(|row| row.passed))
+fn is_over(world: &World, log: &Log) -> bool {
+    let rows = || (0..).zip(log.rows.iter().take(usize::from(log.len)));
+    let held = log.committed.as_ref().map_or(0, |(held, _)| *held);
+    let over = |(offset, row): (u64, &Row)| {
+        row.done || row.passed || (offset < held && world.is_passed_with_another(row))
+    };
+    rows().all(over) && (held >= u64::from(log.len) || rows().any(|(_, row)| row.passed))
 }
 
 /// An answer that somebody owes the guard.

@@ -79,7 +79,7 @@ impl fmt::Display for Found {
 
 impl core::error::Error for Found {}
 
-/// Walks through the whole world; `progress` is told after each length of history.
+/// Walks through the whole world, or its histories of [`Scope::steps`] steps; `progress` is told after each length of history.
 ///
 /// # Errors
 /// The shortest history that breaks a promise.
@@ -90,7 +90,7 @@ pub fn search(
 ) -> Result<Report, Box<Found>> {
     let mut search = Search::new(scope, without);
     let (mut layer, mut length) = (vec![search.root()], 0);
-    while !layer.is_empty() {
+    while !layer.is_empty() && length < scope.steps {
         let mut next = Vec::new();
         for (number, kept) in layer {
             let node = kept.map_or_else(|| search.told_again(number).0, |kept| *kept);

@@ -11,6 +11,9 @@ pub(super) const NEVER: u64 = u64::MAX >> 1;
 /// Every other span, so that few distances between deadlines exist.
 const SPAN: u64 = 100;
 
+const ALL_STARTS: &[Start] =
+    &[Start::Held, Start::HeldAt, Start::Landed, Start::At(1), Start::Unknown];
+
 /// Where an assign says that reading resumes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -59,6 +62,8 @@ pub struct Scope {
     pub ends: bool,
     /// Calls may be the first thing at a deadline, not time alone.
     pub timed_calls: bool,
+    /// Steps of the longest history that is walked; what follows from there is not.
+    pub steps: usize,
 }
 
 impl Scope {
@@ -100,7 +105,14 @@ impl Scope {
             group_offsets: false,
             ends: false,
             timed_calls: false,
+            steps: usize::MAX,
         }
+    }
+
+    /// Everything at once: no machine walks through it all, so only to histories of `steps` steps.
+    fn whole(name: &'static str, steps: usize) -> Self {
+        let all = Self::of(name, [2, 1]).together().positions().timers().metadata().one_key();
+        Self { starts: ALL_STARTS, steps, ..all }
     }
 
     /// The worlds that every run of the tests walks through: a minute or two.
@@ -116,6 +128,7 @@ impl Scope {
             Self::of("timers", [1, 0]).timers().one_key().faults(0),
             Self::of("timers-once", [2, 0]).timers().one_key().once().faults(0),
             Self::of("storms", [2, 0]).storms().keyless().faults(1),
+            Self::whole("whole", 4),
         ]
     }
 
@@ -131,6 +144,7 @@ impl Scope {
             Self::of("wide-metadata", [3, 0]).metadata().keyless().faults(1),
             Self::of("wide-timers", [1, 0]).timers().one_key().faults(1),
             Self::of("wide-storms", [2, 0]).storms().keyless(),
+            Self::whole("wide-whole", 5),
         ]
     }
 
@@ -169,7 +183,7 @@ impl Scope {
     /// Reading resumes anywhere, anew, with records missing, and the group's offset is looked at.
     fn positions(self) -> Self {
         Self {
-            starts: &[Start::Held, Start::HeldAt, Start::Landed, Start::At(1), Start::Unknown],
+            starts: ALL_STARTS,
             gaps: true,
             rewinds: true,
             group_offsets: true,

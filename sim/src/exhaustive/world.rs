@@ -4,7 +4,7 @@
 use core::hash::Hash;
 
 use rebalance_guard::{
-    Answered, Assignment, CommitAnswer, Outcome, Output, Partition, Reply, Skip, Verdict,
+    Answered, Assignment, CommitAnswer, Hold, Outcome, Output, Partition, Reply, Skip, Verdict,
 };
 
 use super::scope::{RECORDS, Scope};
@@ -157,6 +157,11 @@ impl World {
         match verdict {
             Verdict::Run(_) | Verdict::Park(..) => self.tickets.push(at),
             Verdict::Skip(skip) => self.skipped(at, skip)?,
+            // It is where reading resumes, though it waits.
+            Verdict::Hold(Hold::KeyBusy | Hold::Window | Hold::Budget | Hold::Storm) => {
+                self.reaches(usize::from(at.0), u64::from(at.1), 0);
+                return Ok(());
+            }
             Verdict::Hold(_) | Verdict::Refuse(_) => return Ok(()),
         }
         self.reaches(usize::from(at.0), u64::from(at.1), 1);
@@ -304,16 +309,27 @@ impl World {
 
     /// Whether a first copy stands for the record: one that a crash would bring back.
     fn is_vouched(&self, row: &Row) -> bool {
+        self.vouchers(row).any(|place| {
+            let there = &self.logs[usize::from(place.0)];
+            self.row(place).passed || u64::from(place.1) >= there.highest
+        })
+    }
+
+    /// Whether a first copy stood for the record that somebody's choice has passed: the one stands
+    /// for both.
+    pub(super) fn is_passed_with_another(&self, row: &Row) -> bool {
+        self.vouchers(row).any(|place| self.row(place).passed)
+    }
+
+    /// First copies of the record, and of those.
+    fn vouchers(&self, row: &Row) -> impl Iterator<Item = (u8, u8)> + use<> {
         let mut vouchers = row.vouchers;
         // Two rounds reach every voucher of vouchers among three records.
         for _ in 0..2 {
             let known = self.places().filter(|place| vouchers & bit(*place) != 0);
             vouchers |= known.fold(0, |bits, place| bits | self.row(place).vouchers);
         }
-        self.places().filter(|place| vouchers & bit(*place) != 0).any(|place| {
-            let there = &self.logs[usize::from(place.0)];
-            self.row(place).passed || u64::from(place.1) >= there.highest
-        })
+        self.places().filter(move |place| vouchers & bit(*place) != 0)
     }
 
     /// No commit passes what is neither done nor vouched for by a record that would come back (P7).
