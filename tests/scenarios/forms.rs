@@ -44,6 +44,7 @@ fn places_and_tickets_read_as_they_are_written_in_logs() {
 #[test]
 fn an_offset_is_written_as_kafka_has_it() {
     assert_eq!([offset(7), Offset::MAX].map(Offset::as_i64), [7, i64::MAX]);
+    assert_eq!([offset(7), Offset::MAX].map(Offset::next), [offset(8), Offset::MAX]);
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! A guard as bytes: what survives, and what is refused.
 
 use rebalance_guard::{
-    Answered, Config, Fenced, Guard, HashKey, Offset, Refuse, RestoreError, SnapshotError, Verdict,
-    reseal_snapshot,
+    Answered, Config, Fenced, Guard, HashKey, Offset, Refuse, RestoreError, SnapshotError, Storm,
+    Verdict, reseal_snapshot, snapshot_taken_at,
 };
 
 use rebalance_guard_sim::Heap;
@@ -231,6 +231,50 @@ fn two_records_in_flight_do_not_share_a_place() {
     shared[other] = 0;
     reseal_snapshot(&mut shared);
     assert_eq!(restore(config, 0, &shared).err(), Some(RestoreError::Contradiction));
+}
+
+#[test]
+fn under_another_clock_storms_are_forgotten_and_finished_keys_are_young_again() {
+    let mut world = World::with(Config { key_age: Some(1_000), storm_at: 3, ..small() });
+    world.generation = None;
+    world.assign("p0@0").at(100).finish("p0:0=order");
+    for round in 1..4 {
+        world.at(round * 200).revoke("p0", round * 200).assign("p0@0");
+    }
+    assert_eq!(world.guard.storm(), Storm::Storm);
+    let mut other = reloaded(&world, 50);
+    assert_eq!(other.guard.storm(), Storm::Calm);
+    other.assign("p0@1");
+    assert_eq!(other.at(1_049).admit("p0:1=order"), "skip: finished");
+    assert_eq!(other.at(1_050).admit("p0:2=order"), "run");
+}
+
+#[test]
+fn a_snapshot_says_when_it_was_taken() {
+    let mut world = busy();
+    world.tick(3_000);
+    assert_eq!(snapshot_taken_at(&bytes_of(&world)), Some(tick(3_000)));
+    assert_eq!(snapshot_taken_at(b"RGSN and no more"), None);
+    assert_eq!(snapshot_taken_at(&[0; 64]), None);
+}
+
+#[test]
+fn a_partition_stands_in_a_snapshot_once_and_under_no_negative_number() {
+    let mut world = World::with(small());
+    world.assign("2/p0@100 3/p77@100");
+    let (bytes, config) = (bytes_of(&world), *world.guard.config());
+    let row = position(&bytes, &[3, 0, 0, 0, 77, 0, 0, 0]);
+    let named = |topic: u8, index: i32| {
+        let mut bytes = bytes.clone();
+        bytes[row] = topic;
+        bytes[row + 4..row + 8].copy_from_slice(&index.to_le_bytes());
+        reseal_snapshot(&mut bytes);
+        restore(config, 0, &bytes).err()
+    };
+    let contradiction = Some(RestoreError::Contradiction);
+    assert_eq!(named(2, 1), None);
+    assert_eq!(named(2, 0), contradiction, "twice");
+    assert_eq!(named(3, -1), contradiction, "negative");
 }
 
 #[test]

@@ -53,3 +53,14 @@ fn each_kind_of_start_is_exported_as_what_it_is() {
     let world = World::new();
     assert_eq!(world.guard.export(partition("p0"), &mut []), None);
 }
+
+#[test]
+fn once_the_group_holds_an_offset_every_start_is_exported_as_committed() {
+    for start in ["p0@none:50", "p0@at:50"] {
+        let mut world = World::with(Config { partitions: 1, ..small() });
+        world.assign(start).finish("p0:50").commit_all();
+        let export = world.guard.export(partition("p0"), &mut []);
+        let resume = Resume::committed(offset(51));
+        assert_eq!(export, Some(Export { resume, group: Some(offset(51)) }), "{start}");
+    }
+}
