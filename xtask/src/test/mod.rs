@@ -2,6 +2,7 @@
 
 mod cargo_test;
 mod cases;
+mod change;
 mod run;
 mod steps;
 
@@ -20,7 +21,7 @@ pub(crate) struct Arguments {
     /// Only one part.
     #[arg(long, value_enum, value_name = "NAME")]
     part: Option<Part>,
-    /// Leave out what takes longest: the real broker and the model check of the fence.
+    /// Leave out what takes longest: the real broker, the model check of the fence, mutants.
     #[arg(long)]
     quick: bool,
     /// Run every step even when one failed.

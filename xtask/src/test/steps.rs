@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::Part::{self, Core, Docs, Fence, Host, Js, Kafka, Mock, Plugin, Scenarios, Sim, Style};
 use super::run::Run;
-use super::{cargo_test, cases};
+use super::{cargo_test, cases, change};
 use crate::{js, kafka, shell, toolchain, wasm};
 
 /// One step.
@@ -31,6 +31,7 @@ pub(super) fn all() -> Vec<Step> {
         slow("the fence, model-checked", &[Fence], fence),
         step("tests", tested, cargo_test::run),
         slow("the list of cases", &[], cases::run),
+        slow("mutants of the change", &[], change::run),
     ]
 }
 
