@@ -1,5 +1,6 @@
 //! The package for Node and browsers: `target/js/`, built from wasm/js.
 
+use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -31,9 +32,9 @@ pub(crate) fn build(workspace: &Workspace) -> Result<PathBuf> {
     let mut glue = workspace.cargo(&["run", "--quiet", "--locked", "--package", "js-glue", "--"]);
     shell::run(glue.arg(&module).arg(&folder))?;
     let source = workspace.root().join("wasm/js");
-    copy(&source.join("package.json"), &folder.join("package.json"))?;
-    copy(&source.join("README.md"), &folder.join("README.md"))?;
-    copy(&source.join("replay.mjs"), &folder.join("replay.mjs"))?;
+    for name in ["package.json", "README.md", "player.mjs", "replay.mjs"] {
+        copy(&source.join(name), &folder.join(name))?;
+    }
     for kind in ["bundler", "web"] {
         let file = folder.join(kind).join("package.json");
         fs::write(&file, "{ \"type\": \"module\" }\n").context("no package.json")?;
@@ -56,6 +57,21 @@ pub(crate) fn need_node() -> Result<()> {
     }
     shell::on_path("npm").context("no npm: install it (Debian: apt-get install npm)")?;
     Ok(())
+}
+
+/// Browsers that the package's tests know, by the names that wasm/js/test/browser.mjs looks for.
+const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+/// Says what is missing for its tests in a browser.
+pub(crate) fn need_browser() -> Result<()> {
+    if env::var_os("RG_BROWSER").is_some_and(|program| !program.is_empty()) {
+        return Ok(());
+    }
+    let found = BROWSERS.iter().find_map(|name| shell::on_path(name));
+    found.map(drop).context(
+        "no Chromium: install one (Debian: apt-get install chromium), or name its program in \
+         RG_BROWSER",
+    )
 }
 
 fn major(version: &str) -> Option<u32> {

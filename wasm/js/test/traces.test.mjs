@@ -4,7 +4,7 @@ import { readFileSync, readdirSync } from "node:fs";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { Player, parse, show } from "../replay.mjs";
+import { Player, parse, show } from "../player.mjs";
 import { RebalanceGuard } from "./package.mjs";
 
 const folder = fileURLToPath(new URL("../../../tests/traces/", import.meta.url));

@@ -26,7 +26,7 @@ pub(super) fn all() -> Vec<Step> {
         step("the plugin", &[Plugin], plugin),
         step("lints", &[Style], lints),
         step("documents", &[Docs], documents),
-        step("the package for Node", &[Js], package_for_node),
+        step("the package for Node and browsers", &[Js], package_for_js),
         slow("the broker's jars", &[Kafka], broker),
         slow("the fence, model-checked", &[Fence], fence),
         step("tests", tested, cargo_test::run),
@@ -76,11 +76,14 @@ fn documents(run: &mut Run<'_>) -> Result<()> {
     shell::run(run.cargo(&arguments)?.env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-fn package_for_node(run: &mut Run<'_>) -> Result<()> {
-    match js::need_node() {
-        Ok(()) => js::test(run.workspace),
-        Err(why) => run.skip("the tests of the package for Node", &why),
+fn package_for_js(run: &mut Run<'_>) -> Result<()> {
+    if let Err(why) = js::need_node() {
+        return run.skip("the tests of the package for Node and browsers", &why);
     }
+    if let Err(why) = js::need_browser() {
+        run.skip("the package in a browser", &why)?;
+    }
+    js::test(run.workspace)
 }
 
 fn broker(run: &mut Run<'_>) -> Result<()> {
