@@ -141,8 +141,9 @@ fn what_a_gateway_records_is_answered_alike_in_a_replay() {
         assert!(text.contains(&format!("\"do\":\"{told}\"")), "no {told} in {text}");
     }
     assert!(text.contains("\"topic\":\"orders\""), "{text}");
-    let replayed = cli_support::run(&["replay", &file, "--quiet", "--model"]);
+    let replayed = cli_support::run(&["replay", &file, "--quiet", "--model", "--oracle"]);
     assert_eq!(replayed.code, 0, "{}\n{text}", replayed.stderr);
+    assert!(replayed.stderr.contains("no promise broken in "), "{}", replayed.stderr);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use std::time::Duration;
 use rebalance_guard::{Config, Input, Scope};
 
 use super::outage::Outage;
+use super::row::Row;
 use super::state::{Flow, Gateway, Interrupt};
 use super::stop::Stop;
 use super::watch::session_span;
@@ -26,35 +27,10 @@ const CLOSE: Duration = Duration::from_secs(10);
 const DEATHS_MAX: u32 = 5;
 /// The same for clients that died of something that passes: a session of minutes is waited out.
 const FATALS_MAX: u32 = 20;
-/// After so long without a death the row is over.
-const HEALTHY: Duration = Duration::from_secs(60);
-pub(super) const BACK_OFF: Duration = Duration::from_millis(500);
-const BACK_OFF_MAX: Duration = Duration::from_secs(10);
 /// Outputs looked at of an engine that is done with.
 const DISCARD_MAX: u32 = 1 << 20;
 /// How long the dead-letter topic is asked for at the start.
 const CHECK: Duration = Duration::from_secs(10);
-
-/// Deaths in a row.
-#[derive(Debug, Default)]
-pub(super) struct Row {
-    deaths: u32,
-    last: Option<std::time::Instant>,
-}
-
-impl Row {
-    /// Counts one; the number in this row and how long to wait.
-    pub(super) fn another(&mut self) -> (u32, Duration) {
-        let now = clock::now();
-        if self.last.is_none_or(|last| now > last + HEALTHY) {
-            self.deaths = 0;
-        }
-        self.last = Some(now);
-        self.deaths = self.deaths.saturating_add(1);
-        let factor = 1_u32 << self.deaths.saturating_sub(1).min(5);
-        (self.deaths, BACK_OFF.saturating_mul(factor).min(BACK_OFF_MAX))
-    }
-}
 
 /// [`super::run`].
 pub(super) fn run(

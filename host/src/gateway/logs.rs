@@ -6,7 +6,7 @@ use std::time::Duration;
 use rebalance_guard::{Input, Partition};
 
 use super::Event;
-use super::lives::BACK_OFF;
+use super::row::BACK_OFF;
 use super::state::{Flow, Gateway, Interrupt};
 use crate::clock;
 use crate::kafka::lookup::{Found, Held};

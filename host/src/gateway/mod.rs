@@ -14,6 +14,7 @@ mod obey;
 mod offer;
 mod outage;
 mod poll;
+mod row;
 mod serve;
 mod settings;
 mod state;

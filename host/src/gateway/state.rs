@@ -12,9 +12,9 @@ use rebalance_guard::{
 };
 use rebalance_guard_fence::OwnershipFence;
 
-use super::lives::Row;
 use super::logs::Log;
 use super::outage::{Outage, PutOff};
+use super::row::Row;
 use super::{Event, GatewayError, Observer, Settings, StopSignal, Summary};
 use crate::clock::Clock;
 use crate::dead_letter::DeadLetterProducer;

@@ -23,6 +23,7 @@ mod inert;
 mod mix;
 mod node;
 mod scope;
+mod vouch;
 mod world;
 
 use core::fmt;
@@ -79,7 +80,8 @@ impl fmt::Display for Found {
 
 impl core::error::Error for Found {}
 
-/// Walks through the whole world, or its histories of [`Scope::steps`] steps; `progress` is told after each length of history.
+/// Walks through the whole world, or its histories of [`Scope::steps`] steps; `progress` is told
+/// after each length of history.
 ///
 /// # Errors
 /// The shortest history that breaks a promise.

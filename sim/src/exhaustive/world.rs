@@ -8,6 +8,7 @@ use rebalance_guard::{
 };
 
 use super::scope::{RECORDS, Scope};
+use super::vouch::bit;
 use crate::trace::{Action, Answer, Offered, Resumed, Said, Step};
 
 /// The partitions of every search.
@@ -99,7 +100,7 @@ impl World {
         &self.logs[usize::from(log)].rows[usize::from(offset)]
     }
 
-    fn row_mut(&mut self, (log, offset): (u8, u8)) -> &mut Row {
+    pub(super) fn row_mut(&mut self, (log, offset): (u8, u8)) -> &mut Row {
         &mut self.logs[usize::from(log)].rows[usize::from(offset)]
     }
 
@@ -202,7 +203,7 @@ impl World {
         Ok(())
     }
 
-    fn places(&self) -> impl Iterator<Item = (u8, u8)> + Clone + use<> {
+    pub(super) fn places(&self) -> impl Iterator<Item = (u8, u8)> + Clone + use<> {
         let [first, second] = [self.logs[0].len, self.logs[1].len];
         (0..first).map(|offset| (0, offset)).chain((0..second).map(|offset| (1, offset)))
     }
@@ -212,23 +213,6 @@ impl World {
         let Some(at) = self.tickets.get(index).copied() else { return };
         if matches!(outcome, Outcome::Completed | Outcome::DeadLettered) {
             self.finishes(at);
-        }
-    }
-
-    /// It is done, and so are the copies that it vouched for, and those that they vouched for.
-    fn finishes(&mut self, at: (u8, u8)) {
-        self.row_mut(at).done = true;
-        let mut done = 0;
-        loop {
-            let before = done;
-            for place in self.places() {
-                let row = self.row_mut(place);
-                row.done |= row.vouchers & done != 0;
-                done |= if row.done { bit(place) } else { 0 };
-            }
-            if done == before {
-                return;
-            }
         }
     }
 
@@ -307,31 +291,6 @@ impl World {
         }
     }
 
-    /// Whether a first copy stands for the record: one that a crash would bring back.
-    fn is_vouched(&self, row: &Row) -> bool {
-        self.vouchers(row).any(|place| {
-            let there = &self.logs[usize::from(place.0)];
-            self.row(place).passed || u64::from(place.1) >= there.highest
-        })
-    }
-
-    /// Whether a first copy stood for the record that somebody's choice has passed: the one stands
-    /// for both.
-    pub(super) fn is_passed_with_another(&self, row: &Row) -> bool {
-        self.vouchers(row).any(|place| self.row(place).passed)
-    }
-
-    /// First copies of the record, and of those.
-    fn vouchers(&self, row: &Row) -> impl Iterator<Item = (u8, u8)> + use<> {
-        let mut vouchers = row.vouchers;
-        // Two rounds reach every voucher of vouchers among three records.
-        for _ in 0..2 {
-            let known = self.places().filter(|place| vouchers & bit(*place) != 0);
-            vouchers |= known.fold(0, |bits, place| bits | self.row(place).vouchers);
-        }
-        self.places().filter(move |place| vouchers & bit(*place) != 0)
-    }
-
     /// No commit passes what is neither done nor vouched for by a record that would come back (P7).
     fn commit(
         &mut self,
@@ -401,11 +360,6 @@ impl World {
             log.assignments.len().hash(hasher);
         }
     }
-}
-
-/// The bit of a record.
-fn bit((log, offset): (u8, u8)) -> u8 {
-    1 << (log * 3 + offset)
 }
 
 pub(super) fn place(partition: Partition, offset: u64) -> (u8, u8) {

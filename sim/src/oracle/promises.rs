@@ -18,8 +18,8 @@ pub fn p1_two_phase_fence<S: Subject>(trace: &Trace, make_guard: impl Fn() -> S)
     seen("P1", trace, make_guard)
 }
 
-/// P2: every commit offered is the completion mark of a current assignment, or the one fixed when it
-/// was sealed.
+/// P2: every commit offered is the completion mark of a current assignment, or the one fixed when
+/// it was sealed.
 ///
 /// # Errors
 /// The promise broke.
