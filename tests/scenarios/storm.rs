@@ -63,6 +63,7 @@ fn a_rising_storm_calms_down_without_a_word() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "about size: hours under Miri")]
 fn an_endless_storm_is_reported_early_and_once() {
     // B98 (easy-swoole/kafka#17)
     for known in [true, false] {
