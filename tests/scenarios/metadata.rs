@@ -36,6 +36,22 @@ fn ignored(world: &mut World) -> Vec<Ignored> {
 }
 
 #[test]
+fn a_string_of_exactly_the_length_allowed_is_taken_over_and_written() {
+    let told = string(100, &[101, 102, 105]);
+    let length = u16::try_from(told.len()).expect("it is short");
+    for (metadata_max, verdict) in [(length, "skip: carried"), (length - 1, "run")] {
+        let mut world = World::with(Config { metadata_max, ..small() });
+        world.assign(&format!("p0@100+{told}"));
+        world.run("p0:100");
+        assert_eq!(world.admit("p0:101"), verdict, "at most {metadata_max}");
+    }
+    let mut world = World::with(Config { metadata_max: length, ..small() });
+    world.assign("p0@100").run("p0:100");
+    world.finish("p0:101 p0:102 p0:105");
+    assert_eq!(world.commits(), [format!("p0=100 +{told}")]);
+}
+
+#[test]
 fn what_the_owner_before_finished_is_skipped() {
     let mut world = owning(&string(100, &[101, 102, 105]));
     let said: Vec<_> = (100..107).map(|at| world.admit(&format!("p0:{at}"))).collect();

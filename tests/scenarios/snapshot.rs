@@ -1,8 +1,8 @@
 //! A guard as bytes: what survives, and what is refused.
 
 use rebalance_guard::{
-    Answered, Config, Fenced, Guard, HashKey, Offset, Refuse, RestoreError, SnapshotError, Storm,
-    Verdict, reseal_snapshot, snapshot_taken_at,
+    Answered, Config, Fenced, Guard, HashKey, Offset, Record, Refuse, RestoreError, SnapshotError,
+    Storm, Verdict, reseal_snapshot, snapshot_taken_at,
 };
 
 use rebalance_guard_sim::Heap;
@@ -10,7 +10,7 @@ use rebalance_guard_sim::Heap;
 use crate::strings::string;
 use crate::support::{World, small, tick};
 use crate::told::Told;
-use crate::words::said;
+use crate::words::{offset, partition, said};
 
 fn bytes_of(world: &World) -> Vec<u8> {
     let mut bytes = vec![0; world.guard.snapshot_len()];
@@ -247,6 +247,27 @@ fn under_another_clock_storms_are_forgotten_and_finished_keys_are_young_again() 
     other.assign("p0@1");
     assert_eq!(other.at(1_049).admit("p0:1=order"), "skip: finished");
     assert_eq!(other.at(1_050).admit("p0:2=order"), "run");
+}
+
+#[test]
+fn namespaces_and_long_keys_survive() {
+    let mut world = World::new();
+    world.assign("p0@0");
+    let long = [b'k'; 50];
+    let records = [(0, 7, &b"k"[..]), (1, 0, &long[..])].map(|(at, namespace, key)| Record {
+        namespace,
+        ..Record::new(partition("p0"), offset(at), Some(key))
+    });
+    for record in records {
+        let Verdict::Run(ticket) = world.guard.admit(tick(0), record) else { panic!("{record:?}") };
+        assert_eq!(world.complete(ticket), Answered::Done);
+    }
+    let mut other = reloaded(&world, 0);
+    let again = records.map(|record| Record { offset: offset(2), ..record });
+    let [namespaced, long] = again.map(|record| other.clone().guard.admit(tick(0), record));
+    assert_eq!([namespaced, long].map(said), ["skip: finished", "skip: finished"]);
+    let plain = Record { namespace: 0, ..again[0] };
+    assert!(matches!(other.guard.admit(tick(0), plain), Verdict::Run(_)));
 }
 
 #[test]
