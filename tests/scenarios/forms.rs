@@ -1,7 +1,7 @@
 //! What people read of the core's values, and the bytes that boundaries carry.
 
 use rebalance_guard::{
-    Assignment, Config, ConfigError, Ended, Event, Fenced, HashKey, InputError, JournalEntry,
+    Assignment, Config, ConfigError, Ended, Event, Fenced, HashKey, Hold, InputError, JournalEntry,
     Offset, OffsetError, Partition, Refuse, Seen, SnapshotError,
 };
 
@@ -45,6 +45,21 @@ fn places_and_tickets_read_as_they_are_written_in_logs() {
 fn an_offset_is_written_as_kafka_has_it() {
     assert_eq!([offset(7), Offset::MAX].map(Offset::as_i64), [7, i64::MAX]);
     assert_eq!([offset(7), Offset::MAX].map(Offset::next), [offset(8), Offset::MAX]);
+}
+
+#[test]
+fn what_a_record_is_held_for_is_said() {
+    let holds = [
+        (Hold::Owed(offset(7)), "offset 7 is owed"),
+        (Hold::ResumeUnknown, "resume position unknown"),
+        (Hold::KeyBusy, "key busy"),
+        (Hold::Window, "window full"),
+        (Hold::Budget, "budget full"),
+        (Hold::Storm, "storm"),
+    ];
+    for (hold, said) in holds {
+        assert_eq!(hold.to_string(), said);
+    }
 }
 
 #[test]

@@ -1,8 +1,8 @@
 //! A guard as bytes: what survives, and what is refused.
 
 use rebalance_guard::{
-    Answered, Config, Fenced, Guard, HashKey, Offset, Record, Refuse, RestoreError, SnapshotError,
-    Storm, Verdict, reseal_snapshot, snapshot_taken_at,
+    Answered, Config, Fenced, Guard, HashKey, Offset, Phase, Record, Refuse, RestoreError,
+    SnapshotError, Storm, Verdict, reseal_snapshot, snapshot_taken_at,
 };
 
 use rebalance_guard_sim::Heap;
@@ -75,6 +75,44 @@ fn tickets_handed_out_before_count_afterwards() {
     assert_eq!(other.complete(other.ticket("p0:100")), Answered::Done);
     assert_eq!(other.complete(other.ticket("p0:100")), Answered::Stale);
     assert_eq!(other.mark("p0"), 102);
+}
+
+#[test]
+fn each_ticket_counts_for_its_own_record_afterwards() {
+    let mut world = World::new();
+    world.assign("p0@100").run("p0:100");
+    world.run("p0:101");
+    let mut other = reloaded(&world, 0);
+    other.complete(world.ticket("p0:101"));
+    assert_eq!(other.mark("p0"), 100);
+    other.complete(world.ticket("p0:100"));
+    assert_eq!(other.mark("p0"), 102);
+}
+
+#[test]
+fn reports_of_every_kind_survive_in_their_order() {
+    let mut world = World::with(Config { metadata_max: 64, storm_at: 3, ..small() });
+    world.generation = None;
+    world.assign("p0@500").finish("p0:500").commit_all().lost("p0");
+    world.assign("p0@100 p1@0+junk p2@0").run("p2:5");
+    assert_eq!(
+        reloaded(&world, 0).outputs(),
+        [
+            "sealed p0 #1: lost, mark 501, left 0",
+            "step back p0 501->100",
+            "metadata ignored p1: foreign or damaged",
+            "gap p2 0..5",
+            "commit p2=5",
+        ]
+    );
+    for round in 1..4 {
+        world.at(round * 200).revoke("p1", round * 200).assign("p1@0");
+    }
+    let began = reloaded(&world, 600).outputs();
+    assert!(began.iter().any(|word| word.starts_with("storm began")), "{began:?}");
+    world.poll(99_000).poll(190_000).tick(250_000);
+    let ended = reloaded(&world, 250_000).outputs();
+    assert!(ended.contains(&"storm ended".to_owned()), "{ended:?}");
 }
 
 #[test]
@@ -176,6 +214,10 @@ fn what_is_no_whole_snapshot_of_this_version_is_refused_with_its_reason() {
     let mut sealed = bytes[..given - 1].to_vec();
     reseal_snapshot(&mut sealed);
     assert_eq!(why(&sealed), RestoreError::Contradiction);
+    let mut sealed = bytes.clone();
+    sealed.insert(given - 8, 0);
+    reseal_snapshot(&mut sealed);
+    assert_eq!(why(&sealed), RestoreError::Contradiction);
     assert!(why(&newer).to_string().contains("start without it"));
 }
 
@@ -227,10 +269,49 @@ fn two_records_in_flight_do_not_share_a_place() {
     };
     let [first, other] = [place(100, first), place(101, other)];
     assert_eq!((bytes[first], bytes[other]), (0, 1));
-    let mut shared = bytes.clone();
-    shared[other] = 0;
-    reseal_snapshot(&mut shared);
-    assert_eq!(restore(config, 0, &shared).err(), Some(RestoreError::Contradiction));
+    for (place, what) in [(0, "shared"), (2, "never used")] {
+        let mut moved = bytes.clone();
+        moved[other] = place;
+        reseal_snapshot(&mut moved);
+        let why = restore(config, 0, &moved).err();
+        assert_eq!(why, Some(RestoreError::Contradiction), "{what}");
+    }
+}
+
+#[test]
+fn a_place_that_was_never_used_is_not_among_the_free_ones() {
+    let mut world = World::new();
+    world.assign("p0@100").run("p0:100");
+    world.finish("p0:101");
+    let (mut bytes, config) = (bytes_of(&world), *world.guard.config());
+    // The end of the list before, the one free place, the end.
+    let end = [0xFF; 4];
+    let free = position(&bytes, &[&end[..], &[1, 0, 0, 0], &end].concat()) + end.len();
+    bytes[free] = 2;
+    reseal_snapshot(&mut bytes);
+    assert_eq!(restore(config, 0, &bytes).err(), Some(RestoreError::Contradiction));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "thousands of restores: hours under Miri")]
+fn no_changed_byte_makes_a_last_commit_with_records_in_flight() {
+    let mut world = World::new();
+    world.assign("p0@100").run("p0:100");
+    world.revoke("p0", 5_000);
+    let (bytes, config) = (bytes_of(&world), *world.guard.config());
+    let mut restored = 0;
+    for at in 0..bytes.len() - 8 {
+        for value in 0..4 {
+            let mut changed = bytes.clone();
+            changed[at] = value;
+            reseal_snapshot(&mut changed);
+            let Ok(guard) = restore(config, 0, &changed) else { continue };
+            restored += 1;
+            let phase = guard.progress(partition("p0")).map(|progress| progress.phase);
+            assert!(phase != Some(Phase::Committing) || guard.in_flight() == 0, "{at}: {value}");
+        }
+    }
+    assert!(restored > 500, "{restored}");
 }
 
 #[test]
