@@ -78,6 +78,23 @@ fn tickets_handed_out_before_count_afterwards() {
 }
 
 #[test]
+fn the_journal_goes_on_behind_its_last_entry() {
+    for entries in 1..6 {
+        let mut world = World::with(Config { journal: entries, ..small() });
+        world.assign("p0@100");
+        assert_eq!(world.admit("p1:0"), "refuse: not owned");
+        assert_eq!(world.admit("p0:99"), "refuse: not above 99, below resume");
+        let mut other = reloaded(&world, 0);
+        for each in [&mut world, &mut other] {
+            each.admit("p2:0");
+            each.admit("p3:0");
+        }
+        let all = |world: &World| world.guard.journal().collect::<Vec<_>>();
+        assert_eq!(all(&world), all(&other), "{entries} entries");
+    }
+}
+
+#[test]
 fn each_ticket_counts_for_its_own_record_afterwards() {
     let mut world = World::new();
     world.assign("p0@100").run("p0:100");
