@@ -424,6 +424,22 @@ fn a_mark_that_stands_below_what_is_finished_is_a_contradiction() {
 }
 
 #[test]
+fn a_place_is_for_an_offset_that_a_record_can_have() {
+    let last = Offset::RECORD_MAX.value();
+    let mut world = World::new();
+    world.assign(&format!("p0@{last}")).run(&format!("p0:{last}"));
+    let (bytes, config) = (bytes_of(&world), *world.guard.config());
+    assert!(restore(config, 0, &bytes).is_ok());
+    // The places of p0: how many, the offset of the only one, and that it is open.
+    let places = [&[1, 0, 0, 0][..], &last.to_le_bytes(), &[2]].concat();
+    let at = position(&bytes, &places) + 4;
+    let mut above = bytes;
+    above[at..at + 8].copy_from_slice(&(last + 1).to_le_bytes());
+    reseal_snapshot(&mut above);
+    assert_eq!(restore(config, 0, &above).err(), Some(RestoreError::Contradiction));
+}
+
+#[test]
 fn a_report_has_a_place_of_its_own_kind_and_of_a_partition_that_there_can_be() {
     let mut world = World::with(Config { partitions: 2, ..small() });
     world.assign("3/p77@100").run("3/p77:105");
