@@ -369,6 +369,17 @@ fn namespaces_and_long_keys_survive() {
 }
 
 #[test]
+fn the_oldest_finished_key_is_still_the_first_to_go() {
+    let mut world = World::with(Config { keys: 3, ..small() });
+    world.assign("p0@0").finish("p0:0=a p0:1=b p0:2=c p0:3=d");
+    let mut other = reloaded(&world, 0);
+    other.finish("p0:4=e");
+    assert_eq!(other.admit("p0:5=d"), "skip: finished");
+    assert_eq!(other.admit("p0:6=c"), "skip: finished");
+    assert_eq!(other.admit("p0:7=b"), "run");
+}
+
+#[test]
 fn a_snapshot_says_when_it_was_taken() {
     let mut world = busy();
     world.tick(3_000);
