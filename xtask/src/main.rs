@@ -73,9 +73,9 @@ enum Command {
     Miri,
     /// Change the core in one place at a time and see whether a test notices.
     ///
-    /// Needs cargo-mutants (cargo install cargo-mutants --locked). All of it takes hours; a shard
-    /// is a fair sample, and a diff limits it to what a change touched. docs/mutants.md has the
-    /// results. Example: cargo xtask mutants --shard 0/16
+    /// Adds cargo-mutants under the target folder when it is missing. All of it takes hours; a
+    /// shard is a fair sample, and a diff limits it to what a change touched. docs/mutants.md has
+    /// the results. Example: cargo xtask mutants --shard 0/16
     Mutants(mutants::Arguments),
     /// Build the plugin into target/plugin/ and check it: no import, bounded memory, plain MVP.
     Wasm(WasmArguments),
