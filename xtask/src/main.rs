@@ -69,7 +69,7 @@ enum Command {
     /// Run the core, the plugin's exchange buffer and the scenarios under Miri.
     ///
     /// Needs a nightly toolchain (rustup toolchain install nightly); the component is added. Takes
-    /// an hour or more, most of it for the scenarios and the exchange buffer.
+    /// some twenty minutes, most of it for the scenarios and the exchange buffer.
     Miri,
     /// Change the core in one place at a time and see whether a test notices.
     ///
